@@ -305,7 +305,7 @@ async ({ plan, layout, rounds }) => {
   const most = []
   for (let number = 1; number <= rounds; number += 1) {
     const at = number % count, node = name(at), id = `${number}`
-    view.hear("step", { id, number, kind: "done", frame: [], node, activation: node,
+    view.receive("step", { id, number, kind: "done", frame: [], node, activation: node,
       at: number, used: {}, output: { [`e${at}`]: number }, wrote: {} })
   }
   await frame()

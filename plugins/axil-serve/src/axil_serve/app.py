@@ -271,8 +271,8 @@ class _Api:
 
     async def state(self, request: Request) -> Response:
         at = request.query_params.get("at", "")
-        stood = await self.service.moment(caller_of(request), _run(request), at)
-        return JSONResponse({"moment": stood})
+        moment = await self.service.moment(caller_of(request), _run(request), at)
+        return JSONResponse({"moment": moment})
 
     async def events(self, request: Request) -> Response:
         caller, run_id = caller_of(request), _run(request)

@@ -22,6 +22,8 @@ from axil_journals import (
     steps,
 )
 
+OVER: Final = frozenset({"done", "failed", "cancelled", "limited", "parked"})
+"""Statuses with which a run has ended; it can be resumed unless it is done."""
 _DEEPEST: Final = 60
 
 
@@ -145,8 +147,7 @@ def question_data(question: Question) -> dict[str, Any]:
 def run_data(entries: Sequence[Entry], status: str) -> dict[str, Any]:
     """Return a recorded run: its outline and its open questions."""
     result = outline(entries)
-    is_over = status in ("done", "failed", "cancelled", "limited", "parked")
-    waiting = [] if is_over else [q for q in open_questions(entries) if q.kind != "timer"]
+    waiting = [] if status in OVER else [q for q in open_questions(entries) if q.kind != "timer"]
     return {
         "input": plain(thaw(result.input)),
         "output": plain(thaw(result.output)),
@@ -190,6 +191,7 @@ def origin_of(entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 __all__ = [
+    "OVER",
     "entry_key",
     "info_data",
     "origin_of",

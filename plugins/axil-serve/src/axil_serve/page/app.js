@@ -116,7 +116,7 @@ async function openRun(runId, at = 0) {
   const view = new RunPage(runId, info, plan, layout)
   document.title = `axil: ${info.workflow} ${runId}`
   await page.server.follow(runId, (kind, data) => {
-    view.hear(kind, data)
+    view.receive(kind, data)
     if (at && kind === "step" && data.number === at) requestAnimationFrame(() => view.goTo(at - 1))
   }, stop.signal)
 }

@@ -32,9 +32,9 @@ export class Server {
     return (await this.ask(path, { method: "POST", body: JSON.stringify(body), ...options })).json()
   }
 
-  // Call `hear(kind, data)` for each event until the run has ended, and connect again behind the
+  // Call `receive(kind, data)` for each event until the run has ended, and connect again behind the
   // last one when the connection breaks.
-  async follow(runId, hear, signal) {
+  async follow(runId, receive, signal) {
     let last = "", wait = 500
     while (!signal.aborted) {
       try {
@@ -55,7 +55,7 @@ export class Server {
               if (at > 0) fields[line.slice(0, at)] = line.slice(at + 2)
             }
             if (fields.id) last = fields.id
-            if (fields.data) hear(fields.event, JSON.parse(fields.data))
+            if (fields.data) receive(fields.event, JSON.parse(fields.data))
             if (fields.event === "end") return
           }
         }
@@ -94,8 +94,8 @@ export class Exported {
       || find(turned ? upTo(isIn(turned) ? turned : turned.slice(0, -1)) : []) || this.data.layouts[0]
   }
 
-  async follow(runId, hear) {
-    for (const step of this.data.steps) hear("step", step)
-    hear("end", {})
+  async follow(runId, receive) {
+    for (const step of this.data.steps) receive("step", step)
+    receive("end", {})
   }
 }
