@@ -19,7 +19,7 @@ from axil_serve.a2a import A2a
 from axil_serve.access import token_digest
 from axil_serve.agui import AgUi
 from axil_serve.chat import ChatCompletions
-from axil_serve.feed import Feed, Happened
+from axil_serve.feed import Feed, FeedEvent
 from axil_serve.responses import Responses
 from axil_serve.webhooks import Webhooks
 
@@ -36,7 +36,7 @@ class Followed:
             while not self.feed._followers:  # noqa: ASYNC110  # there is no event for it
                 await asyncio.sleep(0.001)
             for run_id in self.feed._followers:
-                self.feed.say(run_id, Happened(kind="marked", data={}))
+                self.feed.publish(run_id, FeedEvent(kind="marked", data={}))
             while any(  # noqa: ASYNC110  # it is taken when all that was recorded is sent
                 each.waiting for all_of_run in self.feed._followers.values() for each in all_of_run
             ):

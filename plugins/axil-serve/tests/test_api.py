@@ -151,6 +151,14 @@ def test_the_plan_has_levels_and_edges(client):
         ("greet", 1),
     ]
     assert [edge["name"] for edge in plan["edges"]][1:2] == ["look_up->greet"]
+    layout = client.get(f"/v1/runs/{run_id}/plan").json()["layout"]
+    assert client.get(f"/v1/runs/{run_id}/layout").json() == {"layout": layout}
+    boxes = {box["path"][-1]: box["y"] for box in layout["boxes"]}
+    assert boxes["@entry"] < boxes["look_up"] < boxes["greet"] < boxes["@exit"]
+    assert [line["name"] for line in layout["lines"]] == [each["name"] for each in plan["edges"]]
+    for bad in ("{", '"a"', '["a"]', "[[1]]"):
+        answer = client.get(f"/v1/runs/{run_id}/layout", params={"open": bad})
+        assert (answer.status_code, answer.json()["error"]["id"]) == (400, "AX966")
 
 
 def test_wrong_requests_say_what_is_wrong(client):

@@ -24,6 +24,8 @@ import uvicorn
 from axil import RootGraph, Workflow
 from axil_agent import Agent, Scripted
 from axil_serve import Access, Caller, Limits, RunService, app_of
+from axil_serve.export import page_of
+from axil_serve.layouts import layout_data
 from axil_sqlite import SqliteJournal
 
 from .conftest import ADA, greeting, refund
@@ -202,6 +204,31 @@ def test_in_a_browser_a_call_is_approved_and_the_answer_of_a_critic_changed(site
     page.locator("svg .node.is-chosen").wait_for()
 
 
+def test_in_a_browser_nodes_are_folded_with_a_server_and_without(site, tmp_path):
+    page, file = site.page, tmp_path / "run.html"
+    started(page, "shop", {"complaint": "The kettle is broken."})
+    page.wait_for_url("**/*run=*")
+    journal, run_id = site.journal, page.url.rpartition("=")[2]
+    service = RunService(journal, {"shop": shop()}, watch_only=True)
+    file.write_text(apart(lambda: asyncio.run(page_of(service, run_id))), "utf-8")
+    for place in (page.url, file.as_uri()):
+        page.goto(place)
+        page.locator("svg [data-key*='critic\"]']").wait_for()
+        page.locator("svg .label").first.wait_for()
+        page.get_by_role("button", name="Fold all", exact=True).click()
+        page.locator("svg .inside").wait_for(state="detached")
+        assert page.locator("svg .node").count() == 2
+        page.get_by_label("edge critic to payer").wait_for(state="attached")
+        cycle = page.locator("svg .node").first
+        cycle.press("f")
+        page.locator("svg .inside").wait_for()
+        assert page.locator("svg .node").count() == 4
+        page.get_by_role("button", name="Fold all", exact=True).click()
+        page.locator("svg .inside").wait_for(state="detached")
+        page.get_by_role("button", name="Unfold all").click()
+        page.locator("svg .inside").wait_for()
+
+
 def test_in_a_browser_a_hostile_run_shows_nothing_but_text(site, tmp_path):
     def checked() -> None:
         assert page.title() != "taken"
@@ -253,22 +280,32 @@ def test_in_a_browser_a_hostile_run_shows_nothing_but_text(site, tmp_path):
     checked()
 
 
+def big(count: int, wide: int) -> dict[str, Any]:
+    """Return a graph of many nodes in rows."""
+    nodes = [{"name": f"node{at}", "level": at // wide, "type": "python"} for at in range(count)]
+    edges = [
+        {
+            "name": f"e{at}",
+            "source": "@entry" if at < wide else f"node{at - wide}",
+            "target": f"node{at}",
+            "label": "",
+            "trigger": True,
+        }
+        for at in range(count)
+    ]
+    return {"kind": "graph", "name": "big", "title": "big", "nodes": nodes, "edges": edges}
+
+
 BIG = """
-async ({ count, wide, rounds }) => {
+async ({ plan, layout, rounds }) => {
   const { RunPage } = await import("/page/look.js")
-  const name = (at) => `node${at}`, nodes = [], edges = [], steps = []
-  for (let at = 0; at < count; at += 1) {
-    const source = at < wide ? "@entry" : name(at - wide)
-    nodes.push({ name: name(at), level: Math.floor(at / wide), type: "python", config: {} })
-    edges.push({ name: `e${at}`, source, target: name(at), label: "", trigger: true })
-  }
-  const plan = { kind: "graph", name: "big", nodes, edges }
-  const view = new RunPage("big", { workflow: "big", status: "running" }, plan)
+  const name = (at) => `node${at}`, count = plan.nodes.length
+  const view = new RunPage("big", { workflow: "big", status: "running" }, plan, layout)
   const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))
   const most = []
   for (let number = 1; number <= rounds; number += 1) {
     const at = number % count, node = name(at), id = `${number}`
-    view.hear("step", { id, number, kind: "done", frame: [], node, activation: node,
+    view.receive("step", { id, number, kind: "done", frame: [], node, activation: node,
       at: number, used: {}, output: { [`e${at}`]: number }, wrote: {} })
   }
   await frame()
@@ -292,7 +329,9 @@ async ({ count, wide, rounds }) => {
 
 @thorough
 def test_in_a_browser_of_many_nodes_and_steps_those_in_sight_alone_are_drawn(site):
-    found = site.page.evaluate(BIG, {"count": 2000, "wide": 40, "rounds": 100_000})
+    plan = big(2000, 40)
+    given = {"plan": plan, "layout": layout_data(plan, None), "rounds": 100_000}
+    found = site.page.evaluate(BIG, given)
     assert found["most"][0] < 50  # from far away
     assert max(found["most"]) < 5000
     assert found["focused"] == '["node1999"]'

@@ -50,7 +50,7 @@ def test_a_run_of_another_caller_does_not_exist(client):
     body = {"workflow": "refund", "input": {"amount": 1}}
     run_id = client.post("/v1/runs", json=body).json()["run_id"]
     unknown = client.get("/v1/runs/nothing", headers=as_caller(BEN))
-    for path in ("", "/steps", "/plan", "/state?at=1-a", "/events"):
+    for path in ("", "/steps", "/plan", "/layout", "/state?at=1-a", "/events"):
         answer = client.get(f"/v1/runs/{run_id}{path}", headers=as_caller(BEN))
         assert answer.status_code == 404, path
         assert answer.text.replace(run_id, "nothing") == unknown.text

@@ -85,10 +85,10 @@ def test_the_page_shows_the_chunks_that_count(tmp_path):
     (tmp_path / "run.mjs").write_bytes((files("axil_serve") / "page" / "run.js").read_bytes())
     script = tmp_path / "heard.mjs"
     script.write_text(
-        'import { Live, saidBy } from "./run.mjs"\n'
+        'import { Live, replyOf } from "./run.mjs"\n'
         f"const live = new Live()\nfor (const [kind, data] of {json.dumps(heard)}) "
-        "live.hear(kind, data)\n"
-        "console.log(JSON.stringify([...live.firings.values()].map((f) => saidBy(f.chunks))))\n"
+        "live.receive(kind, data)\n"
+        "console.log(JSON.stringify([...live.firings.values()].map((f) => replyOf(f.chunks))))\n"
     )
     done = subprocess.run([node, script], capture_output=True, timeout=60, check=True)
     assert json.loads(done.stdout) == [

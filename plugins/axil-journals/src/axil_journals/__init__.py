@@ -38,7 +38,8 @@ _SUBJECTS = {
             text_picture
         """,
         "pictures.outlines": "Outline OutlineNode outline",
-        "pictures.scopes": "PlanScope cycle_bounds edge_label shortened walk_plan",
+        "pictures.picture": "Picture PictureEdge picture_of",
+        "pictures.scopes": "PlanScope cycle_bounds edge_label plan_scopes shortened walk_plan",
         "prompts": "Prompt prompts_of",
         "records": "record_graph version_changes",
         "replay": "ReplayIndex",

@@ -75,10 +75,16 @@ from axil_journals.pictures.outlines import (
     OutlineNode as OutlineNode,
     outline as outline,
 )
+from axil_journals.pictures.picture import (
+    Picture as Picture,
+    PictureEdge as PictureEdge,
+    picture_of as picture_of,
+)
 from axil_journals.pictures.scopes import (
     PlanScope as PlanScope,
     cycle_bounds as cycle_bounds,
     edge_label as edge_label,
+    plan_scopes as plan_scopes,
     shortened as shortened,
     walk_plan as walk_plan,
 )

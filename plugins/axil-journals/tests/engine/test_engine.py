@@ -564,6 +564,32 @@ def test_hooks_hear_of_a_run_that_is_parked_and_may_raise(caplog):
     within(60, go)
 
 
+def test_a_run_whose_pause_is_recorded_is_paused_before_it_is_unloaded():
+    seen: list[tuple[str, ...]] = []
+
+    class Looking:
+        @hookimpl
+        def run_finished(self, run_id: str) -> None:
+            [listed] = engine.list()
+            found = engine.get(run_id)
+            seen.append((listed.status, found.info.status, *(each.id for each in found.questions)))
+
+    plain = asking()
+    flow = Workflow(plain.spec, replace(plain.setting, hooks=hook_manager([Looking()])))
+    engine = LocalEngine()
+
+    async def go() -> None:
+        async with engine:
+            run_id = await engine.start(flow, {})
+            await engine.idle()
+            [(*statuses, question)] = seen
+            assert statuses == ["paused", "paused"]
+            await engine.answer(run_id, {question: 2})
+            assert (await engine.result(run_id)).output == {"sum": 2}
+
+    within(60, go)
+
+
 def test_a_parked_run_can_be_cancelled():
     flow = workflow(["a"], ["in a", "a out"])
     facts = [Entry("run", data=_header(flow)), *[alone()] * MAX_RECOVERIES]

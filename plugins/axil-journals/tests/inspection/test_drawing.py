@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import random
-import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -73,111 +69,6 @@ def test_a_graph_draws_itself_as_an_image_with_a_box_for_each_loop():
     ]
     assert all(x >= 0 and x + w <= wide and y + h <= high for x, y, w, h in boxes)
     assert graph.draw("svg") == graph.draw("svg")
-
-
-def wired(*edges: str, cycles: str = "forbid") -> Any:
-    """Return a graph of edges such as ``a b``; it begins at the first and ends at the last node."""
-    graph: Any = RootGraph("wired", cycles=cycles)
-    pairs = [edge.split() for edge in edges]
-    names = list(dict.fromkeys(name for pair in pairs for name in pair))
-    for name in names:
-        graph.create_node(same, name=name)
-    for source, target in pairs:
-        back = names.index(source) >= names.index(target)
-        graph.create_edge(source, target, {"x": ""}, **({"when": same} if back else {}))
-    graph.edge_from_entry(names[0], ["x"])
-    graph.edge_to_exit(names[-1], ["x"])
-    return graph.build()
-
-
-def nested() -> Any:
-    """Return a loop in a loop, with edges past the inner one."""
-    graph = RootGraph("nested")
-    outer = graph.create_node(Loop, name="outer", max_iterations=2)
-    inner = outer.create_node(Loop, name="inner", max_iterations=2)
-    for loop, name in ((outer, "plan"), (outer, "judge"), (inner, "write")):
-        loop.create_node(same, name=name)
-    inner.edge_from_controller("write", ["t"])
-    inner.edge_to_controller("write", ["t"])
-    outer.edge_from_controller("plan", ["t"])
-    outer.create_edge("plan", inner, {"t": ""})
-    outer.create_edge(inner, "judge", {"t": ""})
-    outer.create_edge("plan", "judge", {"u": ""})
-    outer.edge_to_controller("judge", ["t"])
-    graph.edge_from_entry(outer, ["t"])
-    graph.edge_to_exit(outer, ["t"])
-    return graph.build()
-
-
-def scattered(seed: int) -> Any:
-    """Return thirty nodes whose edges lead past each other."""
-    chance = random.Random(seed)
-    edges = [
-        f"n{source} n{node}"
-        for node in range(1, 30)
-        for source in {chance.randrange(max(0, node - 9), node) for _ in range(2)}
-    ]
-    return wired(*edges)
-
-
-GRAPHS: dict[str, Callable[[], Any]] = {
-    "a chain with edges past it": lambda: wired("a b", "b c", "c d", "d e", "a d", "b e", "a e"),
-    "a fan": lambda: wired(
-        *(f"plan w{n}" for n in range(6)), *(f"w{n} join" for n in range(6)), "plan join"
-    ),
-    "loops across": lambda: wired(
-        "a b", "b c", "c d", "c e", "d e", "a e", "c a", "d b", "c c", cycles="allow"
-    ),
-    "a loop in a loop": nested,
-    **{f"scattered {seed}": lambda seed=seed: scattered(seed) for seed in range(3)},
-}
-
-
-@pytest.mark.parametrize("name", GRAPHS)
-def test_no_edge_of_an_image_crosses_a_node(name: str):
-    image = ET.fromstring(GRAPHS[name]().draw("svg"))
-    nodes = [
-        [int(box.attrib[side]) for side in ("x", "y", "width", "height")]
-        for box in image.iter("{http://www.w3.org/2000/svg}rect")
-        if box.get("class") in ("n", "p")
-    ]
-    for n, (x, y, w, h) in enumerate(nodes):
-        for x2, y2, w2, h2 in nodes[:n]:
-            assert x + w <= x2 or x2 + w2 <= x or y + h <= y2 or y2 + h2 <= y
-    paths = [p.attrib["d"] for p in image.iter() if p.get("class") in ("e", "e d")]
-    assert len(paths) > 5
-    for path in paths:
-        for at, down in points(path):
-            inside = [box for box in nodes if _is_in(at, down, box)]
-            assert not inside, (path, inside)
-
-
-def _is_in(at: float, down: float, box: list[int]) -> bool:
-    x, y, width, height = box
-    return x + 1 < at < x + width - 1 and y + 1 < down < y + height - 1
-
-
-def points(path: str) -> Iterator[tuple[float, float]]:
-    """Yield points of a path of the image, a few pixels apart."""
-    here = (0.0, 0.0)
-    for command, rest in re.findall(r"([MHVCQ])([^MHVCQ]*)", path):
-        given = [float(each) for each in rest.split()]
-        if command == "H":
-            given = [given[0], here[1]]
-        elif command == "V":
-            given = [here[0], given[0]]
-        corners = [here, *zip(given[::2], given[1::2], strict=True)]
-        here = corners[-1]
-        if command == "M":
-            continue
-        for step in range(41):
-            between = corners
-            while len(between) > 1:  # de Casteljau
-                between = [
-                    tuple(a + (b - a) * step / 40 for a, b in zip(one, other, strict=True))
-                    for one, other in pairwise(between)
-                ]
-            yield between[0]
 
 
 def test_a_format_that_is_none_is_an_error():

@@ -447,12 +447,12 @@ class _Owner:
         start = "started" if self.server.command else "reached"
         hint = "Check the command." if self.server.command else "Check the url and the token."
         return Unreachable(
-            "AX920", f"it cannot be {start}: {why}.{self._said()}", hint, self.server.place
+            "AX920", f"it cannot be {start}: {why}.{self._error_output()}", hint, self.server.place
         )
 
     def lost(self, what: str) -> CallFailed:
         """Return the error for a call that a lost connection has taken with it."""
-        message = f"the connection was lost during {what}.{self._said()}"
+        message = f"the connection was lost during {what}.{self._error_output()}"
         return CallFailed(
             "AX924",
             message,
@@ -460,7 +460,7 @@ class _Owner:
             self.server.place,
         )
 
-    def _said(self) -> str:
+    def _error_output(self) -> str:
         stated = self._tail.text(self.secrets.values())
         return f"\nIts standard error ends with:\n{stated}\n" if stated else ""
 

@@ -65,11 +65,11 @@ async def stdio(program: Program) -> AsyncGenerator[Any]:
     )
     process = child.process
     try:
-        heard, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        write, spoken = anyio.create_memory_object_stream[SessionMessage](0)
-        async with heard, read, write, spoken, anyio.create_task_group() as group:
-            group.start_soon(_listen, process, program, heard)
-            group.start_soon(_speak, process, program, spoken)
+        received, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        write, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+        async with received, read, write, to_send, anyio.create_task_group() as group:
+            group.start_soon(_receive, process, program, received)
+            group.start_soon(_send, process, program, to_send)
             group.start_soon(_overhear, process, program.tail)
             try:
                 yield read, write
@@ -83,14 +83,14 @@ async def stdio(program: Program) -> AsyncGenerator[Any]:
         child.close()
 
 
-async def _listen(process: asyncio.subprocess.Process, program: Program, heard: Any) -> None:
+async def _receive(process: asyncio.subprocess.Process, program: Program, received: Any) -> None:
     import anyio
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
 
     assert process.stdout is not None
     try:
-        async with heard:
+        async with received:
             while line := await process.stdout.readline():
                 if not line.strip():
                     continue
@@ -99,7 +99,7 @@ async def _listen(process: asyncio.subprocess.Process, program: Program, heard: 
                 except ValueError:
                     program.tail.add(b"(not a message: " + line.strip()[:200] + b")\n")
                     continue
-                await heard.send(SessionMessage(message))
+                await received.send(SessionMessage(message))
     except ValueError:
         program.tail.add(
             b"(a message was longer than %d bytes)\n" % program.server.max_message_bytes
@@ -110,10 +110,10 @@ async def _listen(process: asyncio.subprocess.Process, program: Program, heard: 
         program.lost()
 
 
-async def _speak(process: asyncio.subprocess.Process, program: Program, spoken: Any) -> None:
+async def _send(process: asyncio.subprocess.Process, program: Program, to_send: Any) -> None:
     assert process.stdin is not None
     try:
-        async for each in spoken:
+        async for each in to_send:
             process.stdin.write(
                 each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
             )

@@ -85,10 +85,10 @@ class Tail:
         self._kept = b""
         self._lost = False
 
-    def add(self, said: bytes) -> None:
+    def add(self, output: bytes) -> None:
         """More of it."""
-        self._lost = self._lost or len(self._kept) + len(said) > self._room
-        self._kept = (self._kept + said)[-self._room :]
+        self._lost = self._lost or len(self._kept) + len(output) > self._room
+        self._kept = (self._kept + output)[-self._room :]
 
     def text(self, secrets: Iterable[str] = ()) -> str:
         """Return the allowed part of a text, fit to be shown."""

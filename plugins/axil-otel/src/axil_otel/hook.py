@@ -57,8 +57,8 @@ class OpenTelemetry:
         if longest < 1:
             raise ValueError(f"longest is {longest!r}; a text has at least 1 character.")
         if content is None:
-            said = os.environ.get(CONTENT_VARIABLE, "").strip().lower()
-            content = said in ("1", "true", "span_only", "span_and_event")
+            given = os.environ.get(CONTENT_VARIABLE, "").strip().lower()
+            content = given in ("1", "true", "span_only", "span_and_event")
         self._content = Content(longest, redact) if content else None
         folder = traces or os.environ.get(TRACES_VARIABLE)
         self._folder = Path(folder) if folder else None

@@ -501,8 +501,8 @@ class Tracing:
         calls = cast("list[Mapping[str, Any]]", reply.get("tool_calls") or [])
         firing.calls = [str(call.get("id")) for call in calls]
         if self._content is not None:
-            said = {"role": "assistant", "content": reply.get("text"), "tool_calls": calls}
-            message = {**message_parts(said), "finish_reason": _FINISH.get(finish, finish)}
+            answer = {"role": "assistant", "content": reply.get("text"), "tool_calls": calls}
+            message = {**message_parts(answer), "finish_reason": _FINISH.get(finish, finish)}
             span.set_attribute("gen_ai.output.messages", self._content.data([message]))
 
     def _fail(self, timed: _Timed, error: BaseException | str) -> None:

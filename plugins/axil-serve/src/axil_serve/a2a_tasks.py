@@ -82,7 +82,7 @@ from axil_serve.conversation import (
     conversation_of,
     input_from,
     last_nodes,
-    said,
+    output_text,
     stopped,
     takes_messages,
     until_stopped,
@@ -419,7 +419,10 @@ class _Tasks(RequestHandler):
         run = await self._run(call, run_id)
         artifacts: list[Artifact] = []
         if is_whole and run["status"] == "done":
-            artifacts = [_output(said(run), run["output"]), *await self._artifacts(call, run_id)]
+            artifacts = [
+                _output(output_text(run), run["output"]),
+                *await self._artifacts(call, run_id),
+            ]
         return Task(id=run_id, context_id=run["session"], status=_status(run), artifacts=artifacts)
 
     async def _artifacts(self, call: _Call, run_id: str) -> list[Artifact]:
@@ -446,7 +449,7 @@ class _Tasks(RequestHandler):
         words, is_begun = Words(last_nodes(service, call.workflow)), False
         async with aclosing(until_stopped(service, caller, run_id, after=after)) as events:
             async for event in events:
-                known, text = words.fields, words.hear(event)
+                known, text = words.fields, words.add(event)
                 if text:
                     part = Artifact(artifact_id="output", name="output", parts=[Part(text=text)])
                     yield made(part, is_begun, last=False)
@@ -455,7 +458,7 @@ class _Tasks(RequestHandler):
                     yield made(_output("", words.fields), append=False, last=False)
         run = await self._run(call, run_id)
         if run["status"] == "done":
-            whole = said(run)
+            whole = output_text(run)
             is_begun = is_begun and not words.is_superseded(whole)  # else this replaces it
             rest = _output(words.rest(whole) if is_begun else whole, run["output"])
             yield made(rest, is_begun, last=True)

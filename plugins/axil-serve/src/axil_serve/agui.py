@@ -26,7 +26,7 @@ from axil_serve.app import (
     frame,
     text_in,
 )
-from axil_serve.conversation import Words, input_of, last_nodes, said, until_stopped
+from axil_serve.conversation import Words, input_of, last_nodes, output_text, until_stopped
 from axil_serve.errors import BadRequest
 from axil_serve.service import OVER, RunService, StreamEvent
 
@@ -100,7 +100,7 @@ class _Agent:
             async for event in events:
                 if not event.kind and (silent := silent + 1) % IDLE_EVENTS == 0:
                     yield SILENCE
-                for each in self._heard(event):
+                for each in self._frames_of(event):
                     yield each
         run = await self._service.result(self._caller, self._run_id)
         for name in self._open:
@@ -108,10 +108,10 @@ class _Agent:
         if run["status"] in OVER - {"done"}:
             yield _event("RUN_ERROR", message=run["error"] or run["status"], code="AX968")
             return
-        output = "" if run["questions"] else said(run)
+        output = "" if run["questions"] else output_text(run)
         is_superseded = bool(output) and self._words.is_superseded(output)
         if output and not is_superseded:
-            for each in self._said(self._words.rest(output)):
+            for each in self._text_frames(self._words.rest(output)):
                 yield each
         if self._is_saying:
             yield _event("TEXT_MESSAGE_END", messageId=self._run_id)
@@ -134,7 +134,7 @@ class _Agent:
         else:
             yield _event("RUN_FINISHED", **ids, result=run["output"], outcome={"type": "success"})
 
-    def _heard(self, event: StreamEvent) -> Iterable[bytes]:
+    def _frames_of(self, event: StreamEvent) -> Iterable[bytes]:
         data: Mapping[str, Any] = event.data or {}
         if event.kind == "started" and data["what"] == "node":
             self._open[data["activation"]] = None
@@ -144,10 +144,10 @@ class _Agent:
             yield _event("STEP_FINISHED", stepName=data["activation"])
         elif event.kind == "chunk":
             yield from self._tool(data["chunk"])
-        known, words = self._words.fields, self._words.hear(event)
+        known, words = self._words.fields, self._words.add(event)
         if self._words.fields not in (None, known):
             yield _event("CUSTOM", name="output", value={"fields": self._words.fields})
-        yield from self._said(words)
+        yield from self._text_frames(words)
 
     def _tool(self, chunk: Mapping[str, Any]) -> Iterable[bytes]:
         id = str(chunk.get("id", ""))
@@ -168,7 +168,7 @@ class _Agent:
             self._acted.append({"id": message_id, "role": "tool", **result})
             yield _event("TOOL_CALL_RESULT", messageId=message_id, **result)
 
-    def _said(self, text: str) -> Iterable[bytes]:
+    def _text_frames(self, text: str) -> Iterable[bytes]:
         if not text:
             return
         if not self._is_saying:

@@ -178,6 +178,7 @@ class _Api:
             ("DELETE", run, self.remove),
             ("GET", f"{run}/steps", self.steps),
             ("GET", f"{run}/plan", self.plan),
+            ("GET", f"{run}/layout", self.layout),
             ("GET", f"{run}/state", self.state),
             ("GET", f"{run}/events", self.events),
             ("POST", f"{run}/answers", self.answer),
@@ -253,14 +254,25 @@ class _Api:
         return JSONResponse({"steps": found})
 
     async def plan(self, request: Request) -> Response:
-        plan = self.service.plan
-        found = await self.service.read(plan, caller_of(request), _run(request))
-        return JSONResponse({"plan": found})
+        who = caller_of(request), _run(request)
+        plan = await self.service.read(self.service.plan, *who)
+        layout = await asyncio.to_thread(self.service.layout, *who)
+        return JSONResponse({"plan": plan, "layout": layout})
+
+    async def layout(self, request: Request) -> Response:
+        try:
+            opened = json.loads(request.query_params.get("open", "null"))
+        except (ValueError, RecursionError):
+            opened = ""
+        opened = paths_in({"open": opened}, "open")
+        who = caller_of(request), _run(request)
+        found = await asyncio.to_thread(self.service.layout, *who, opened)
+        return JSONResponse({"layout": found})
 
     async def state(self, request: Request) -> Response:
         at = request.query_params.get("at", "")
-        stood = await self.service.moment(caller_of(request), _run(request), at)
-        return JSONResponse({"moment": stood})
+        moment = await self.service.moment(caller_of(request), _run(request), at)
+        return JSONResponse({"moment": moment})
 
     async def events(self, request: Request) -> Response:
         caller, run_id = caller_of(request), _run(request)
@@ -385,6 +397,24 @@ async def body_of(request: Request, names: set[str] | None = None) -> dict[str, 
         message = f'the body has an unknown field "{strange[0]:.100}".'
         raise BadRequest("AX966", message, f"Available: {', '.join(sorted(names))}.")
     return body
+
+
+def paths_in(body: Mapping[str, Any], name: str) -> frozenset[tuple[str, ...]] | None:
+    """Return the paths of nodes in a body, lists of texts; None: they are not there.
+
+    Raises: BadRequest (AX966).
+    """
+    found: Any = body.get(name)
+    if found is None:
+        return None
+    paths = cast("list[Any]", found) if isinstance(found, list) else [None]
+    if not all(
+        isinstance(path, list) and all(isinstance(part, str) for part in cast("list[Any]", path))
+        for path in paths
+    ):
+        message = f'the field "{name}" is not a list of paths.'
+        raise BadRequest("AX966", message, "Send lists of the names of nodes.")
+    return frozenset(tuple(path) for path in cast("list[list[str]]", paths))
 
 
 def text_in(body: Mapping[str, Any], name: str) -> str:

@@ -36,7 +36,7 @@ from axil_serve.conversation import (
     continuing_input,
     last_nodes,
     messages_in,
-    said,
+    output_text,
     stopped,
     until_stopped,
 )
@@ -94,7 +94,7 @@ class _Chat:
         if run["status"] in OVER - {"done"}:
             error = {"message": run["error"] or run["status"], "type": "server_error"}
             return JSONResponse({"error": {**error, "code": "AX968", "param": None}}, 500)
-        message = {"role": "assistant", "content": said(run), "refusal": None}
+        message = {"role": "assistant", "content": output_text(run), "refusal": None}
         choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
         return JSONResponse(
             {
@@ -138,7 +138,7 @@ class _Chat:
             async for event in events:
                 if not event.kind and (silent := silent + 1) % IDLE_EVENTS == 0:
                     yield SILENCE
-                known, text = words.fields, words.hear(event)
+                known, text = words.fields, words.add(event)
                 if text:
                     yield part({"content": text})
                 if words.fields not in (None, known):
@@ -148,7 +148,7 @@ class _Chat:
             error = {"message": run["error"] or run["status"], "type": "server_error"}
             yield frame("", {"error": {**error, "code": "AX968", "param": None}})
             return
-        if rest := words.rest(said(run)):
+        if rest := words.rest(output_text(run)):
             yield part({"content": rest})
         yield part({}, "stop", axil=run_summary(run))
         if options.get("include_usage"):

@@ -73,7 +73,7 @@ async def conversation_of(service: RunService, caller: Caller, run_id: str) -> l
         return []
     given: Any = run["input"]
     before = cast("list[dict[str, Any]]", given) if isinstance(given, list) else []
-    return [*before, {"role": "assistant", "content": said(run)}]
+    return [*before, {"role": "assistant", "content": output_text(run)}]
 
 
 def _messages_of(output: Any) -> list[dict[str, Any]] | None:
@@ -154,12 +154,12 @@ class Words:
 
     def __init__(self, nodes: frozenset[str]) -> None:
         """``nodes``: those whose output is the run's."""
-        self._nodes, self._speaker, self._said = nodes, "", ""
+        self._nodes, self._speaker, self._sent = nodes, "", ""
         self._is_broken = False
         self.fields: Mapping[str, Any] | None = None
         """The fields of a structured reply; None: the reply is a text, or does not count."""
 
-    def hear(self, event: StreamEvent) -> str:
+    def add(self, event: StreamEvent) -> str:
         """Return the text that an event adds."""
         data: Mapping[str, Any] = event.data or {}
         if (
@@ -176,24 +176,24 @@ class Words:
         if data["activation"] != self._speaker:
             return ""
         if kind in ("reset", "retry", "tool_call"):
-            self._is_broken, self.fields = self._is_broken or bool(self._said), None
+            self._is_broken, self.fields = self._is_broken or bool(self._sent), None
         elif kind == "output":
             self.fields = cast("Mapping[str, Any]", chunk.get("fields") or {})
         if kind != "text" or self._is_broken or self.fields is not None:
             return ""
         text = str(chunk.get("text", ""))
-        self._said += text
+        self._sent += text
         return text
 
     def is_superseded(self, output: str) -> bool:
         """Return whether words were sent that the output does not begin with."""
-        return not output.startswith(self._said)
+        return not output.startswith(self._sent)
 
     def rest(self, output: str) -> str:
         """Return what is left to send of the output."""
         if self.is_superseded(output):
             return f"\n\n{output}"  # what was sent cannot be taken back
-        return output[len(self._said) :]
+        return output[len(self._sent) :]
 
 
 def messages_in(body: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -233,7 +233,7 @@ def content_text(content: Any) -> str:
     return "".join(texts)
 
 
-def said(run: Mapping[str, Any]) -> str:
+def output_text(run: Mapping[str, Any]) -> str:
     """Return the output of a run as a text; of one that asks, its first question."""
     if run["questions"]:
         return str(run["questions"][0]["text"])
@@ -257,7 +257,7 @@ __all__ = [
     "input_of",
     "last_nodes",
     "messages_in",
-    "said",
+    "output_text",
     "stopped",
     "takes_messages",
     "until_stopped",

@@ -9,20 +9,21 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from typing import Any, Final, cast
 
-from axil import ComponentRef, NodeSpec, Question
+from axil import ComponentRef, Question
 from axil.plugin import FromEnvironment, JournalError, Plan, PlanNode, thaw
 from axil_journals import (
     Entry,
     PlanScope,
     RunInfo,
     decode_value,
-    edge_label,
     open_questions,
     outline,
+    plan_scopes,
     steps,
-    walk_plan,
 )
 
+OVER: Final = frozenset({"done", "failed", "cancelled", "limited", "parked"})
+"""Statuses with which a run has ended; it can be resumed unless it is done."""
 _DEEPEST: Final = 60
 
 
@@ -146,8 +147,7 @@ def question_data(question: Question) -> dict[str, Any]:
 def run_data(entries: Sequence[Entry], status: str) -> dict[str, Any]:
     """Return a recorded run: its outline and its open questions."""
     result = outline(entries)
-    is_over = status in ("done", "failed", "cancelled", "limited", "parked")
-    waiting = [] if is_over else [q for q in open_questions(entries) if q.kind != "timer"]
+    waiting = [] if status in OVER else [q for q in open_questions(entries) if q.kind != "timer"]
     return {
         "input": plain(thaw(result.input)),
         "output": plain(thaw(result.output)),
@@ -163,60 +163,15 @@ def run_data(entries: Sequence[Entry], status: str) -> dict[str, Any]:
 
 
 def plan_data(plan: Plan) -> dict[str, Any]:
-    """Return a plan as nested scopes: nodes by level, edges with labels.
-
-    A cycle and a graph inside a node are the ``inside`` of that node.
-    """
-    scopes: dict[int, dict[str, Any]] = {}
-    nodes: dict[tuple[int, str], dict[str, Any]] = {}
-    top: dict[str, Any] = {}
-    for step in walk_plan(plan):
-        scope: PlanScope = step.scope
-        if step.kind == "open":
-            made = _scope(scope)
-            scopes[scope.id] = made
-            if scope.parent is None or scope.node is None:
-                top = made
-            else:
-                nodes[scope.parent.id, scope.node.name]["inside"] = made
-        elif step.kind == "node" and step.node is not None:
-            made = _node(scope, step.node)
-            nodes[scope.id, step.node.name] = made
-            scopes[scope.id]["nodes"].append(made)
-    return top
+    """Return a plan as nested scopes, its nodes with their descriptions and settings."""
+    return plan_scopes(plan, _details)
 
 
-def _scope(scope: PlanScope) -> dict[str, Any]:
-    members = set(scope.members)
-    graph = scope.plan.graph
-    edges = [
-        {
-            "name": graph.edges[number].name,
-            "source": edge.source,
-            "target": edge.target,
-            "label": edge_label(scope, edge),
-            "trigger": edge.trigger,
-        }
-        for number, edge in enumerate(graph.spec.edges)
-        if scope.kind == "graph" or (edge.source in members and edge.target in members)
-    ]
-    return {
-        "kind": scope.kind,
-        "name": scope.name,
-        "entries": list(scope.entries),
-        "nodes": list[Any](),
-        "edges": edges,
-    }
-
-
-def _node(scope: PlanScope, node: PlanNode) -> dict[str, Any]:
-    spec: NodeSpec | None = scope.specs.get(node.name)
+def _details(scope: PlanScope, node: PlanNode) -> dict[str, Any]:
+    spec = scope.specs.get(node.name)
     use = spec.use if spec is not None else None
     return {
-        "name": node.name,
-        "level": node.level,
         "description": spec.description if spec is not None else "",
-        "type": node.vertex.type.replace("<lambda>", "function"),
         "config": plain(thaw(dict(use.config))) if isinstance(use, ComponentRef) else {},
     }
 
@@ -236,6 +191,7 @@ def origin_of(entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 __all__ = [
+    "OVER",
     "entry_key",
     "info_data",
     "origin_of",

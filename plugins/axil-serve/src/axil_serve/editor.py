@@ -24,14 +24,17 @@ from starlette.routing import BaseRoute, Route
 from axil import AxilError, Problem, Workflow
 from axil.plugin import Registry
 from axil_files import workflow_schema
-from axil_serve.app import body_of, caller_of, text_in
+from axil_serve.app import body_of, caller_of, paths_in, text_in
 from axil_serve.data import plain
 from axil_serve.edits import drawing, edited, why_fixed
 from axil_serve.errors import BadRequest, Conflict, NotFound
+from axil_serve.layouts import layout_data
 from axil_serve.service import RunService
 
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".toml")
 _MOST_FILES: Final = 1000
+Opened = frozenset[tuple[str, ...]] | None
+"""The paths of the nodes that are shown unfolded; None: as at first."""
 _WHERE: Final = re.compile(r"^(?P<file>.*?):(?P<line>\d+)(?: (?P<path>.*))?$")
 
 
@@ -145,22 +148,30 @@ class Editor:
                 raise
         return _digest(content)
 
-    def check(self, name: str, text: str) -> dict[str, Any]:
-        """Return what ``axil check`` finds in a text, its graph as far as it can be read, and why
-        it can only be edited as text.
+    def check(self, name: str, text: str, opened: Opened = None) -> dict[str, Any]:
+        """Return what ``axil check`` finds in a text, its graph and layout as far as it can be
+        read, and why it can only be edited as text.
         """
         path = self.path(name)
         with self._lock:  # what is found of deprecated names is collected for one check at a time
             found = self._tools.check(str(path), texts={path.name: text})
-        graph: Any = None
+        problems = [_problem(each, str(path)) for each in found.problems]
+        fixed = why_fixed(text, path.suffix)
+        return {"problems": problems, "fixed": fixed, **self.layout(name, text, opened)}
+
+    def layout(self, name: str, text: str, opened: Opened) -> dict[str, Any]:
+        """Return the graph of a text, and its layout; None: the text has none that can be read.
+
+        ``opened``: as of ``layout_data``.
+        """
+        path = self.path(name)
         try:
             loader = self._tools.registry.resolve("loaders", path.suffix.lstrip("."), name)
             document = (loader() if isinstance(loader, type) else loader)(text, name)
             graph = plain(drawing(document.data, document.lines))
         except (AxilError, RecursionError):  # the problems say what is wrong with the text
-            pass
-        problems = [_problem(each, str(path)) for each in found.problems]
-        return {"problems": problems, "graph": graph, "fixed": why_fixed(text, path.suffix)}
+            graph = None
+        return {"graph": graph, "layout": graph and layout_data(graph, opened)}
 
     def schema(self) -> Mapping[str, Any]:
         """Return the schema of workflow files with the installed components."""
@@ -192,9 +203,15 @@ class Editor:
 
         async def check(request: Request) -> Response:
             caller_of(request).check("edit")
-            body = await body_of(request, {"name", "text"})
-            given = [text_in(body, each) for each in ("name", "text")]
-            return JSONResponse(await asyncio.to_thread(self.check, *given))
+            return JSONResponse(await asyncio.to_thread(self.check, *await text_of(request)))
+
+        async def layout(request: Request) -> Response:
+            caller_of(request).check("edit")
+            return JSONResponse(await asyncio.to_thread(self.layout, *await text_of(request)))
+
+        async def text_of(request: Request) -> tuple[str, str, Opened]:
+            body = await body_of(request, {"name", "text", "open"})
+            return text_in(body, "name"), text_in(body, "text"), paths_in(body, "open")
 
         async def change(request: Request) -> Response:
             caller_of(request).check("edit")
@@ -223,6 +240,7 @@ class Editor:
             Route(f"{base}/schema", schema, methods=["GET"]),
             Route(f"{base}/file", file, methods=["GET", "PUT"]),
             Route(f"{base}/check", check, methods=["POST"]),
+            Route(f"{base}/layout", layout, methods=["POST"]),
             Route(f"{base}/change", change, methods=["POST"]),
             Route(f"{base}/run", run, methods=["POST"]),
         ]

@@ -819,6 +819,7 @@ def _scope_of(
     return {
         "kind": "graph",
         "name": str(graph.get("id") or ""),
+        "title": str(graph.get("id") or ""),
         "path": path,
         "nodes": list(nodes.values()),
         "edges": edges,

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from axil import AxilError
 from axil_serve.access import Caller
+from axil_serve.layouts import exported_layouts
 from axil_serve.service import RunService
 
 _SCRIPTS: Final = ("dom.js", "server.js", "graph.js", "run.js", "look.js", "app.js")
@@ -30,7 +31,13 @@ async def page_of(service: RunService, run_id: str) -> str:
     if plan is not None:
         for step in [step for step in steps if step["kind"] == "done"][:_MOST_STATES]:
             states[step["id"]] = await service.moment(caller, run_id, step["id"])
-    data = {"run": service.look(caller, run_id), "steps": steps, "plan": plan, "states": states}
+    data = {
+        "run": service.look(caller, run_id),
+        "steps": steps,
+        "plan": plan,
+        "layouts": [] if plan is None else exported_layouts(plan),
+        "states": states,
+    }
     return _page(data)
 
 

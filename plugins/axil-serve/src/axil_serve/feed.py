@@ -2,7 +2,7 @@
 
 Two sources: a journal that says what was appended to it, and a hook plugin that says what is not
 recorded (a firing has started, a model has said a word). A follower whose queue is full loses it
-and reads the journal again from where it stood.
+and reads the journal again behind what it has read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Happened:
+class FeedEvent:
     """Something that happened in a run: an entry of its journal, or an event beside it."""
 
     entry: Entry | None = None
@@ -36,13 +36,13 @@ class Follower:
     """One that follows a run, with what it has not read yet."""
 
     loop: asyncio.AbstractEventLoop
-    waiting: list[Happened] = field(default_factory=list[Happened])
+    waiting: list[FeedEvent] = field(default_factory=list[FeedEvent])
     lock: threading.Lock = field(default_factory=threading.Lock)
     more: asyncio.Event = field(default_factory=asyncio.Event)
     is_behind: bool = False
     """True if events were lost, because too many waited."""
 
-    def put(self, happened: Happened) -> None:
+    def put(self, event: FeedEvent) -> None:
         """Add an event; from any thread."""
         with self.lock:
             if self.is_behind:
@@ -51,11 +51,11 @@ class Follower:
             if len(self.waiting) >= MOST:
                 self.is_behind, self.waiting = True, []
             else:
-                self.waiting.append(happened)
+                self.waiting.append(event)
         if is_first or self.is_behind:  # the reader was awake already for all others
             self.loop.call_soon_threadsafe(self.more.set)
 
-    async def take(self, seconds: float) -> list[Happened]:
+    async def take(self, seconds: float) -> list[FeedEvent]:
         """Wait for events, at most so long, and return them."""
         if not self.waiting and not self.is_behind:
             try:
@@ -97,14 +97,14 @@ class Feed:
         """Give a follower what a journal that is read now may lack."""
         with self._lock, follower.lock:
             unstored = self._unstored.get(run_id, ())
-            follower.waiting = [Happened(entry=entry) for entry in unstored]
+            follower.waiting = [FeedEvent(entry=entry) for entry in unstored]
             follower.is_behind = False
 
     def appended(self, run_id: str, entry: Entry) -> None:
         """Report an entry that was appended to the record of a run."""
         with self._lock:
             self._unstored.setdefault(run_id, []).append(entry)
-            self.say(run_id, Happened(entry=entry))
+            self.publish(run_id, FeedEvent(entry=entry))
 
     def stored(self, run_id: str, last: Entry | None = None) -> None:
         """Forget what was appended up to an entry, which is stored; None: all of it."""
@@ -121,12 +121,12 @@ class Feed:
         """Return whether a run has followers."""
         return run_id in self._followers
 
-    def say(self, run_id: str, happened: Happened) -> None:
+    def publish(self, run_id: str, event: FeedEvent) -> None:
         """Give an event to all that follow the run."""
         for follower in self._followers.get(run_id, ()):
-            follower.put(happened)
+            follower.put(event)
 
-    def _tell(self, run_id: str, kind: str, activation: Any, **data: Any) -> None:
+    def _publish_activation(self, run_id: str, kind: str, activation: Any, **data: Any) -> None:
         if self.is_followed(run_id):
             summary = {
                 "frame": list(activation.frame),
@@ -134,12 +134,12 @@ class Feed:
                 "activation": str(activation),
                 **data,
             }
-            self.say(run_id, Happened(kind=kind, data=summary))
+            self.publish(run_id, FeedEvent(kind=kind, data=summary))
 
     @hookimpl
     def firing_started(self, run_id: str, activation: Any, kind: str) -> None:
         """Report that a firing has started."""
-        self._tell(run_id, "started", activation, what=kind)
+        self._publish_activation(run_id, "started", activation, what=kind)
 
     @hookimpl
     def chunk(self, run_id: str, activation: Any, chunk: Any) -> None:
@@ -147,20 +147,20 @@ class Feed:
         shown: Any = {"kind": "text", "text": str(chunk)}
         if isinstance(chunk, dict):
             shown = cast("dict[str, Any]", chunk)
-        self._tell(run_id, "chunk", activation, chunk=plain(shown))
+        self._publish_activation(run_id, "chunk", activation, chunk=plain(shown))
 
     @hookimpl
     def firing_failed(self, run_id: str, activation: Any, kind: str, error: Any) -> None:
         """Report that a firing has failed."""
-        self._tell(run_id, "failed", activation, what=kind, error=str(error))
+        self._publish_activation(run_id, "failed", activation, what=kind, error=str(error))
 
     @hookimpl
     def firing_skipped(self, run_id: str, activation: Any, kind: str) -> None:
         """Report that a node was skipped."""
-        self._tell(run_id, "skipped", activation, what=kind)
+        self._publish_activation(run_id, "skipped", activation, what=kind)
 
 
-class HeardJournal(Recording):
+class PublishingJournal(Recording):
     """A journal that says what is appended to it; all else is that of another one."""
 
     blocking: ClassVar[bool]
@@ -178,11 +178,11 @@ class HeardJournal(Recording):
 
     def open(self, run_id: str) -> JournalWriter:
         """See ``Journal``."""
-        return _HeardWriter(self.journal.open(run_id), run_id, self._feed)
+        return _PublishingWriter(self.journal.open(run_id), run_id, self._feed)
 
 
-class _HeardWriter:
-    """The writer of a ``HeardJournal``."""
+class _PublishingWriter:
+    """The writer of a ``PublishingJournal``."""
 
     def __init__(self, writer: JournalWriter, run_id: str, feed: Feed) -> None:
         self._writer, self._run_id, self._feed = writer, run_id, feed
@@ -210,4 +210,4 @@ class _HeardWriter:
         self._feed.stored(self._run_id)  # reading it waits for what is left
 
 
-__all__ = ["Feed", "Follower", "Happened", "HeardJournal"]
+__all__ = ["Feed", "FeedEvent", "Follower", "PublishingJournal"]

@@ -75,6 +75,16 @@ _ROUTES: Final[
     (f"{_RUN}/steps", "get", "The recorded steps of a run.", "look", {}, (), 200, _FIELDS),
     (f"{_RUN}/plan", "get", "The graph of a run, by levels.", "look", {}, (), 200, _FIELDS),
     (
+        f"{_RUN}/layout",
+        "get",
+        "The places of a run's graph on the page; `open`: paths of the nodes that are unfolded.",
+        "look",
+        {},
+        (),
+        200,
+        _FIELDS,
+    ),
+    (
         f"{_RUN}/state",
         "get",
         "The state of a run after the step with the id `at`, and the nodes that were next.",

@@ -38,7 +38,7 @@ from axil_serve.conversation import (
     input_from,
     last_nodes,
     messages_in,
-    said,
+    output_text,
     stopped,
     takes_messages,
     until_stopped,
@@ -195,7 +195,7 @@ class _Responses:
             async for each in events:
                 if not each.kind and (silent := silent + 1) % IDLE_EVENTS == 0:
                     yield SILENCE
-                if text := words.hear(each):
+                if text := words.add(each):
                     if not whole:
                         for one in opened():
                             yield one
@@ -212,7 +212,7 @@ class _Responses:
         if not whole:
             for one in opened():
                 yield one
-        if rest := words.rest(said(run)):
+        if rest := words.rest(output_text(run)):
             whole += rest
             yield delta(rest)
         item = _message(run_id, whole)
@@ -238,7 +238,7 @@ def _response(run: Mapping[str, Any], *, is_begun: bool = False) -> dict[str, An
         "instructions": None,
         "metadata": kept.get("response", {}),
         "model": run["workflow"],
-        "output": [_message(run["run_id"], said(run))] if status == "completed" else [],
+        "output": [_message(run["run_id"], output_text(run))] if status == "completed" else [],
         "parallel_tool_calls": True,
         "temperature": None,
         "tool_choice": "auto",

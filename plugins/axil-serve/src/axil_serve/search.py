@@ -34,8 +34,8 @@ def search(
         for step in service.steps(caller, run["run_id"]):
             if len(found) >= _MOST or now() > until:
                 return {"found": found, "complete": False}
-            said = {name: step[name] for name in step if name not in _NOT_SEARCHED}
-            whole = json.dumps(said, ensure_ascii=False)
+            searched = {name: step[name] for name in step if name not in _NOT_SEARCHED}
+            whole = json.dumps(searched, ensure_ascii=False)
             at = whole.lower().find(wanted)
             if at >= 0:
                 place = {"run_id": run["run_id"], "workflow": run["workflow"]}

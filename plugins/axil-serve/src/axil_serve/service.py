@@ -15,7 +15,15 @@ import logging
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence, Set
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Callable,
+    Collection,
+    Mapping,
+    Sequence,
+    Set,
+)
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,6 +45,7 @@ from axil_journals import (
 )
 from axil_serve.access import Caller
 from axil_serve.data import (
+    OVER,
     entry_key,
     info_data,
     origin_of,
@@ -47,14 +56,13 @@ from axil_serve.data import (
     step_data,
 )
 from axil_serve.errors import BadRequest, Busy, NotAllowed, NotFound
-from axil_serve.feed import Feed, Happened, HeardJournal
+from axil_serve.feed import Feed, FeedEvent, PublishingJournal
 from axil_serve.files import RunFile, RunFiles, Upload, digests
+from axil_serve.layouts import Layouts
 
 log = logging.getLogger("axil_serve")
 P = ParamSpec("P")
 T = TypeVar("T")
-OVER: Final = frozenset({"done", "failed", "cancelled", "limited", "parked"})
-"""Statuses with which a run has ended; it can be resumed unless it is done."""
 _STORED_TRIES: Final = 500
 _STORED_SECONDS: Final = 0.01
 """A journal stores what is appended to it within a few milliseconds."""
@@ -115,12 +123,13 @@ class RunService:
         self.feed, self.watch_only, self.poll_seconds = Feed(), watch_only, poll_seconds
         self.max_streams, self.max_streams_each = 100, 50
         self._streams: Counter[str] = Counter()  # open streams, by caller
-        self.journal = HeardJournal(journal, self.feed)
+        self.journal = PublishingJournal(journal, self.feed)
         self.workflows = {
-            name: self._heard(workflow) for name, workflow in (workflows or {}).items()
+            name: self._with_feed(workflow) for name, workflow in (workflows or {}).items()
         }
         self._origins, self._reopen, self._files = dict(origins or {}), reopen, files
         self._found: dict[str, Workflow] = {}
+        self._layouts = Layouts()
         self._owners: dict[str, dict[str, Any]] = {}  # the part of serve in the origin, by run
         if files is not None:
             options["folder_of"] = files.folder
@@ -139,14 +148,14 @@ class RunService:
             finally:
                 tidying.cancel()
 
-    def _heard(self, workflow: Workflow) -> Workflow:
+    def _with_feed(self, workflow: Workflow) -> Workflow:
         own = workflow.setting.hooks
         plugins = [*(own.get_plugins() if own is not None else ()), self.feed]
         return Workflow(workflow.spec, replace(workflow.setting, hooks=hook_manager(plugins)))
 
     def add(self, name: str, workflow: Workflow, origin: Mapping[str, Any]) -> None:
         """Serve another workflow, or another version of one; its older runs keep theirs."""
-        self.workflows[name] = self._heard(workflow)
+        self.workflows[name] = self._with_feed(workflow)
         self._origins[name] = origin
 
     def _find(self, header: Mapping[str, Any]) -> Workflow:
@@ -156,7 +165,7 @@ class RunService:
             raise NotFound(
                 "AX965", message, "Resume it on the server or command line where it began."
             )
-        return self._heard(self._reopen(origin))
+        return self._with_feed(self._reopen(origin))
 
     # ------------------------------------------------------------------------------- looking
 
@@ -193,8 +202,8 @@ class RunService:
         if run["status"] == "done" and run["output"] is None:
             workflow = await self.read(self._workflow_of, run_id)
             if workflow is not None and workflow.plan.graph.spec.payload == "state":
-                stood = await snapshot(workflow, await self.read(self._entries, run_id))
-                run["output"] = plain(thaw(stood.state))
+                found = await snapshot(workflow, await self.read(self._entries, run_id))
+                run["output"] = plain(thaw(found.state))
         return run
 
     def thread(self, caller: Caller, session: str) -> Sequence[str]:
@@ -213,6 +222,20 @@ class RunService:
         workflow = self._workflow_of(run_id)
         return None if workflow is None else plan_data(workflow.plan)
 
+    def layout(
+        self, caller: Caller, run_id: str, opened: Collection[tuple[str, ...]] | None = None
+    ) -> dict[str, Any] | None:
+        """Return the layout of the graph of a run; None: as ``plan``.
+
+        ``opened``: the nodes whose inside is shown; None: all, or none of a large graph.
+        """
+        self._seen(caller, run_id, "look")
+        workflow = self._workflow_of(run_id)
+        if workflow is None:
+            return None
+        plan = workflow.plan
+        return self._layouts.of(plan.graph.digest, partial(plan_data, plan), opened)
+
     async def moment(self, caller: Caller, run_id: str, at: str) -> dict[str, Any] | None:
         """Return the state of a run after a step, by its id; None: as ``plan``."""
         self._seen(caller, run_id, "look")
@@ -220,8 +243,8 @@ class RunService:
         if workflow is None:
             return None
         entries = self._entries(run_id)
-        stood = await snapshot(workflow, entries, at=_place(entries, at))
-        return {"state": plain(thaw(stood.state)), "due": plain(list(stood.due))}
+        found = await snapshot(workflow, entries, at=_place(entries, at))
+        return {"state": plain(thaw(found.state)), "due": plain(list(found.due))}
 
     async def stream(
         self, caller: Caller, run_id: str, *, after: str = "", live: bool = True
@@ -267,14 +290,14 @@ class RunService:
     ) -> AsyncGenerator[Sequence[StreamEvent]]:
         seen: set[str] = set()  # keys of entries
         number, touched, is_first, is_stale = 0, 0.0, True, False
-        happened: Sequence[Happened] = ()
+        taken: Sequence[FeedEvent] = ()
         with self.feed.follow(run_id) as follower:
             while True:
                 if follower.is_behind:
                     self.feed.begin(run_id, follower)
                     is_stale = True
                 # what waits comes first: the record may have the end already
-                if is_first or not (happened or follower.waiting):
+                if is_first or not (taken or follower.waiting):
                     now = (await self.read(self._info, run_id)).touched
                     touched, is_stale = now, is_stale or now != touched
                 if is_stale:
@@ -304,10 +327,10 @@ class RunService:
                     seen.update(_stored_before(follower.waiting, seen))
                     if _is_over(entries[-1]):
                         return
-                happened = await follower.take(self.poll_seconds)
-                for first in range(0, len(happened), _MOST_TOGETHER):
+                taken = await follower.take(self.poll_seconds)
+                for first in range(0, len(taken), _MOST_TOGETHER):
                     batch = []
-                    for each in happened[first : first + _MOST_TOGETHER]:
+                    for each in taken[first : first + _MOST_TOGETHER]:
                         if each.entry is None:
                             if live:
                                 batch.append(StreamEvent(kind=each.kind, data=each.data))
@@ -322,7 +345,7 @@ class RunService:
                                 return
                     if batch:
                         yield batch
-                if not happened:
+                if not taken:
                     yield [StreamEvent(kind="", data=None)]  # nothing happened; the reader is there
 
     # --------------------------------------------------------------------------------- doing
@@ -620,7 +643,7 @@ def _is_over(last: Entry) -> bool:
     return last.kind == "ended" and last.data.get("status") in OVER
 
 
-def _stored_before(waiting: Sequence[Happened], seen: Set[str]) -> list[str]:
+def _stored_before(waiting: Sequence[FeedEvent], seen: Set[str]) -> list[str]:
     """Return the keys of entries that were appended before one that is in the journal; those that
     it lacks were superseded.
     """

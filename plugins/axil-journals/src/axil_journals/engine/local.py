@@ -588,11 +588,15 @@ class LocalEngine:
     def live(self, info: RunInfo, now: float | None = None) -> RunInfo:
         """Return the facts about a run with the status that it has in this engine."""
         now = wall_time(self._clock) if now is None else now
-        if info.run_id in self._loaded and info.status not in OVER:  # else it is being unloaded
+        is_due = info.due is not None and info.due <= now
+        # a loaded run that is recorded as paused, and is not due, is about to be unloaded
+        has_stopped = info.status in OVER or (info.status == "paused" and not is_due)
+        if info.run_id in self._loaded and not has_stopped:
             return replace(info, status="running")
-        is_due = info.status in ("open", "paused") and info.due is not None and info.due <= now
-        is_queued = is_due and info.run_id not in self._refused
-        return replace(info, status="queued") if is_queued else info
+        is_queued = is_due and info.status in ("open", "paused")
+        if is_queued and info.run_id not in self._refused:
+            return replace(info, status="queued")
+        return info
 
     async def _append(self, run_id: str, entries: Sequence[Entry]) -> bool:
         """Append to the record of a run that is not loaded; False: another process holds it."""

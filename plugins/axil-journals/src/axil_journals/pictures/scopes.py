@@ -6,7 +6,8 @@ Nesting may be deep, so it is walked with a stack, never with recursion.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -120,6 +121,57 @@ def _inside(scope: PlanScope, node: PlanNode, id: int) -> PlanScope | None:
 
 def _specs(plan: Plan) -> dict[str, NodeSpec]:
     return {node.id: node for node in plan.graph.spec.nodes}
+
+
+def plan_scopes(
+    plan: Plan, details: Callable[[PlanScope, PlanNode], Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Return a plan as nested scopes: nodes by level, edges with labels.
+
+    A cycle and a graph inside a node are the ``inside`` of that node. ``details``: what is added to
+    the data of a node.
+    """
+    scopes: dict[int, dict[str, Any]] = {}
+    nodes: dict[tuple[int, str], dict[str, Any]] = {}
+    for step in walk_plan(plan):
+        scope, node = step.scope, step.node
+        if step.kind == "open":
+            made = scopes[scope.id] = _scope(scope)
+            if scope.parent is not None and scope.node is not None:
+                nodes[scope.parent.id, scope.node.name]["inside"] = made
+        elif node is not None:
+            made = nodes[scope.id, node.name] = {
+                "name": node.name,
+                "level": node.level,
+                "type": node.vertex.type.replace("<lambda>", "function"),
+                **(details(scope, node) if details is not None else {}),
+            }
+            scopes[scope.id]["nodes"].append(made)
+    return scopes[0]
+
+
+def _scope(scope: PlanScope) -> dict[str, Any]:
+    members, graph = set(scope.members), scope.plan.graph
+    edges = [
+        {
+            "name": graph.edges[number].name,
+            "source": edge.source,
+            "target": edge.target,
+            "label": edge_label(scope, edge),
+            "trigger": edge.trigger,
+        }
+        for number, edge in enumerate(graph.spec.edges)
+        if scope.kind == "graph" or (edge.source in members and edge.target in members)
+    ]
+    bounds = re.split("; | [|] ", cycle_bounds(scope)) if scope.kind == "cycle" else []
+    return {
+        "kind": scope.kind,
+        "name": scope.name,
+        "title": "\n".join([scope.name, *bounds]),
+        "entries": list(scope.entries),
+        "nodes": list[Any](),
+        "edges": edges,
+    }
 
 
 # --------------------------------------------------------------------------------------------------

@@ -111,12 +111,12 @@ async function openRun(runId, at = 0) {
   leave = () => stop.abort()
   show(make("p", { class: "soft" }, "Loading …"))
   const path = `/runs/${encodeURIComponent(runId)}`
-  const [info, { plan }] = await Promise.all([page.server.get(path), page.server.get(`${path}/plan`)])
+  const [info, { plan, layout }] = await Promise.all([page.server.get(path), page.server.get(`${path}/plan`)])
   if (stop.signal.aborted) return // another page was opened meanwhile
-  const view = new RunPage(runId, info, plan)
+  const view = new RunPage(runId, info, plan, layout)
   document.title = `axil: ${info.workflow} ${runId}`
   await page.server.follow(runId, (kind, data) => {
-    view.hear(kind, data)
+    view.receive(kind, data)
     if (at && kind === "step" && data.number === at) requestAnimationFrame(() => view.goTo(at - 1))
   }, stop.signal)
 }

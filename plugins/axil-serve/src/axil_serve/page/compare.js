@@ -60,14 +60,14 @@ const wide = (label, inside) => make("div", { class: "scroll", role: "region", t
 
 function between(first, second) {
   const part = parting(first, second)
-  const said = (step) => (step ? step.output : undefined)
+  const outputOf = (step) => (step ? step.output : undefined)
   const where = part && (part.step || part.other).activation
   const output = difference(first.run.output, second.run.output)
   return make("section", { "aria-label": "differences" },
     make("h2", {}, "Where they part"),
     part ? make("p", {}, `${where}${!part.step ? " ran in the second alone" : !part.other ? " ran in the first alone" : ", with another output"}`)
       : make("p", {}, "The same firings, with the same outputs."),
-    part ? difference(said(part.step), said(part.other)) : null,
+    part ? difference(outputOf(part.step), outputOf(part.other)) : null,
     make("h2", {}, "Output"), output || make("p", {}, "The same."),
     make("h2", {}, "State at the end"),
     first.state && second.state ? stateTable(second.state, first.state, "differs") : make("p", { class: "soft" }, "The states cannot be had: the workflow is not here."))

@@ -258,10 +258,11 @@ class EditorPage {
     const { text } = this.view
     this.drawStatus("checking …")
     try {
-      const { problems, graph, fixed } = await page.server.post("/edit/check", { name: this.name, text })
+      const body = { name: this.name, text, open: this.graph ? this.graph.opened : null }
+      const { problems, graph, layout, fixed } = await page.server.post("/edit/check", body)
       if (asked !== this.asked || asked < 0) return // it was changed meanwhile
-      Object.assign(this, { problems, fixed })
-      if (graph) this.plan = graph
+      Object.assign(this, { problems, fixed, layout })
+      if (graph) Object.assign(this, { plan: graph, drawn: text })
       this.isStale = !graph
       this.draw()
     } catch (error) {
@@ -324,8 +325,8 @@ class EditorPage {
     this.notice.hidden = !this.fixed
     this.palette.parentElement.hidden = Boolean(this.fixed)
     if (!this.plan) return this.place.replaceChildren(make("p", { class: "soft" }, "The text holds no graph."))
-    if (this.graph) this.graph.use(this.plan)
-    else this.graph = new GraphView(this.place, this.plan, (what) => this.choose(what))
+    this.graph ??= new GraphView(this.place, (what) => this.choose(what), (open) => this.layoutOf(open))
+    if (this.layout) this.graph.use(this.plan, this.layout)
     const states = new Map()
     const visit = (scope, path) => scope.nodes.forEach((node) => {
       const own = [...path, node.name], found = this.of(node.path)
@@ -338,6 +339,17 @@ class EditorPage {
     this.graph.show(states, new Map())
     this.markShown()
     this.drawForm()
+  }
+
+  // The layout of the graph that is drawn, with these nodes open; null: it cannot be had.
+  async layoutOf(open) {
+    try {
+      const { graph, layout } = await page.server.post("/edit/layout", { name: this.name, text: this.drawn, open })
+      return graph && { layout }
+    } catch (error) {
+      problem(error)
+      return null
+    }
   }
 
   // What was found at a place of the file, or inside it.
@@ -492,7 +504,7 @@ class EditorPage {
       if (!this.graph || event.button || event.pointerType === "touch") return
       if (isGround && (event.offsetX >= place.clientWidth || event.offsetY >= place.clientHeight)) return // a scroll bar
       const from = at(event)
-      const isNode = from.end || (from.path && !this.graph.named.get(keyOf(from.path)).inner)
+      const isNode = from.end || (from.path && !this.graph.named.get(keyOf(from.path)).isOpen)
       const point = (now) => {
         const frame = this.graph.picture.getBoundingClientRect()
         return [(now.clientX - frame.left) / this.graph.scale, (now.clientY - frame.top) / this.graph.scale]
@@ -525,7 +537,7 @@ class EditorPage {
 
   // The innermost graph that is drawn at a node: what it holds, if it is open, or the one around it.
   innermost(path) {
-    return this.graph.named.get(keyOf(path)).inner ? path : path.slice(0, -1)
+    return this.graph.named.get(keyOf(path)).isOpen ? path : path.slice(0, -1)
   }
 
   dropped(from, to) {

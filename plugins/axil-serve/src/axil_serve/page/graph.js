@@ -1,16 +1,11 @@
-// The graph of a plan as SVG: a row for each level, cycles and graphs inside nodes folded or open.
+// The graph of a plan as SVG, where the server's layout puts it; cycles and graphs inside nodes folded or open.
 // Only what is in sight is drawn; far away the nodes of one state are one shape.
 
 const SVG = "http://www.w3.org/2000/svg"
-const NODE = { width: 150, height: 46 }
-const GAP = { x: 28, y: 46 }
-const PAD = 16
-const HEAD = 26
-const TOP = 34
-const WIDEST = 14
-const MOST_UNFOLDED = 60
+const LINE = 15
 const FAR = 0.4
 const MARGIN = 200
+const MANY = 300
 
 export const keyOf = (path) => JSON.stringify(path)
 
@@ -29,125 +24,30 @@ export function words(text, attributes) {
 
 export const short = (text, most) => (text.length > most ? text.slice(0, Math.max(1, most - 1)) + "…" : text)
 
-// ---------------------------------------------------------------------------------- layout
-
-// Rows in which each node stands near those that it is connected to.
-function ordered(rows, scope) {
-  const near = new Map()
-  for (const edge of scope.edges) {
-    for (const [from, to] of [[edge.source, edge.target], [edge.target, edge.source]]) {
-      if (!near.has(from)) near.set(from, [])
-      near.get(from).push(to)
-    }
-  }
-  const place = new Map()
-  const put = (row) => row.forEach((box, at) => place.set(box.node.name, (at + 0.5) / row.length))
-  rows.forEach(put)
-  for (const way of [rows, [...rows].reverse(), rows]) {
-    for (const row of way) {
-      const wanted = new Map(row.map((box) => {
-        const found = (near.get(box.node.name) || []).filter((name) => place.has(name)).map((name) => place.get(name))
-        return [box, found.length ? found.reduce((sum, each) => sum + each, 0) / found.length : place.get(box.node.name)]
-      }))
-      row.sort((a, b) => wanted.get(a) - wanted.get(b))
-      put(row)
-    }
-  }
-  return rows
-}
-
-// A row that is too wide is continued below.
-function wrapped(row) {
-  if (row.length <= WIDEST) return [row]
-  const most = Math.max(WIDEST, Math.ceil(Math.sqrt(row.length) * 1.3))
-  return Array.from({ length: Math.ceil(row.length / most) }, (_, at) => row.slice(at * most, (at + 1) * most))
-}
-
-// Sizes and places of the nodes of one scope, without the place of the scope itself.
-function arranged(scope, path, open) {
-  const rows = new Map()
-  for (const node of scope.nodes) {
-    const own = [...path, node.name]
-    const inner = node.inside && open.has(keyOf(own)) ? arranged(node.inside, own, open) : null
-    const size = inner ? { width: inner.width + 2 * PAD, height: inner.height + HEAD + PAD } : NODE
-    if (!rows.has(node.level)) rows.set(node.level, [])
-    rows.get(node.level).push({ node, path: own, key: keyOf(own), inner, ...size })
-  }
-  const levels = [...rows.keys()].sort((a, b) => a - b).map((level) => rows.get(level))
-  const all = ordered(levels, scope).flatMap(wrapped)
-  const widths = all.map((row) => row.reduce((sum, box) => sum + box.width + GAP.x, -GAP.x))
-  const width = Math.max(NODE.width, ...widths) + 2 * PAD
-  let y = PAD
-  all.forEach((row, at) => {
-    let x = (width - widths[at]) / 2
-    for (const box of row) {
-      Object.assign(box, { x, y })
-      x += box.width + GAP.x
-    }
-    y += Math.max(...row.map((box) => box.height)) + GAP.y
-  })
-  const boxes = all.flat()
-  const named = new Map(boxes.map((box) => [box.node.name, box]))
-  const scopes = boxes.filter((box) => box.node.inside)
-  return { scope, path, boxes, named, scopes, width, height: y - GAP.y + PAD }
-}
-
-const holds = (node, name) =>
-  node.inside && node.inside.kind === "cycle" &&
-  node.inside.nodes.some((each) => each.name === name || holds(each, name))
-
-// The box in which an edge begins or ends: the innermost one that is open to view.
-function boxOf(layout, name) {
-  if (layout.named.has(name)) return layout.named.get(name)
-  for (const box of layout.scopes) {
-    if (holds(box.node, name)) return box.inner ? boxOf(box.inner, name) : box
-  }
-  return null
-}
-
-function placed(layout, x, y) {
-  for (const box of layout.boxes) {
-    box.x += x
-    box.y += y
-    if (box.inner) placed(box.inner, box.x + PAD, box.y + HEAD)
-  }
-}
-
-function line(from, to, index) {
-  const x1 = from.x + from.width / 2, x2 = to.x + to.width / 2
-  const y1 = from.y + from.height, y2 = to.y
-  if (y2 >= y1) {
-    const middle = (y1 + y2) / 2
-    if (y2 - y1 > NODE.height + 2 * GAP.y) { // past other rows: beside them
-      const side = Math.max(x1, x2) + NODE.width * (0.6 + 0.15 * (index % 3))
-      return `M${x1} ${y1} C${side} ${y1 + GAP.y} ${side} ${y2 - GAP.y} ${x2} ${y2}`
-    }
-    return `M${x1} ${y1} C${x1} ${middle} ${x2} ${middle} ${x2} ${y2}`
-  }
-  const side = Math.max(from.x + from.width, to.x + to.width) + 14 + 7 * (index % 3)
-  const a = from.y + from.height / 2, b = to.y + to.height / 2
-  return `M${from.x + from.width} ${a} C${side + 12} ${a} ${side + 12} ${b} ${to.x + to.width} ${b}`
-}
-
-// ---------------------------------------------------------------------------------- drawing
-
 export class GraphView {
-  // `chosen(what)` is called with {path, node} of a node or {edge, scope} when one is chosen.
-  constructor(place, plan, chosen) {
-    Object.assign(this, { place, chosen, scale: 1, states: new Map(), carried: new Map(), current: null })
-    this.open = new Set()
+  // `chosen(what)` is called with {path, node} of a node or {edge, scope} when one is chosen;
+  // `layoutOf(paths, path)` promises the layout with these nodes open; `path`: of the one that was turned.
+  constructor(place, chosen, layoutOf) {
+    Object.assign(this, { place, chosen, layoutOf, scale: 1, states: new Map(), carried: new Map(), current: null, asked: 0 })
     place.addEventListener("scroll", () => this.later())
     new ResizeObserver(() => this.later()).observe(place)
-    this.use(plan)
   }
 
-  // Draw another plan; what is open stays open.
-  use(plan) {
+  // Draw a plan where a layout puts it.
+  use(plan, layout) {
     const isFirst = !this.plan
     this.plan = plan
-    if (isFirst) this.all(true)
-    else this.draw()
-    if (isFirst && this.boxes.length > 300) this.fit()
+    this.placed(layout)
+    this.open ??= new Set(this.boxes.filter((box) => box.isOpen).map((box) => box.key))
+    if (!isFirst) return
+    if (this.boxes.length > MANY) this.fit()
+    const { x, width } = this.ends[0] // where the graph begins is in sight
+    this.place.scrollLeft = (x + width / 2) * this.scale - this.place.clientWidth / 2
+  }
+
+  // The paths of the nodes that are open, as the server takes them.
+  get opened() {
+    return [...this.open].map((key) => JSON.parse(key))
   }
 
   later() {
@@ -160,24 +60,30 @@ export class GraphView {
   }
 
   all(isOpen) {
-    this.open.clear()
-    let count = 0
+    const open = new Set()
     const visit = (scope, path) => scope.nodes.forEach((node) => {
-      count += 1
       if (!node.inside) return
       const own = [...path, node.name]
-      if (isOpen) this.open.add(keyOf(own))
+      open.add(keyOf(own))
       visit(node.inside, own)
     })
-    visit(this.plan, [])
-    if (isOpen && count > MOST_UNFOLDED && !this.boxes) this.open.clear() // at first, a large one is folded
-    this.draw()
+    if (isOpen) visit(this.plan, [])
+    return this.fold(open)
   }
 
   toggle(path) {
-    const key = keyOf(path)
-    if (!this.open.delete(key)) this.open.add(key)
-    this.draw()
+    const open = new Set(this.open), key = keyOf(path)
+    if (!open.delete(key)) open.add(key)
+    return this.fold(open, path)
+  }
+
+  async fold(open, path = null) {
+    const asked = this.asked += 1
+    this.open = open
+    const found = await this.layoutOf(this.opened, path)
+    if (!found || asked !== this.asked) return // another one is asked for
+    if (found.open) this.open = new Set(found.open.map(keyOf))
+    this.placed(found.layout)
   }
 
   zoom(scale) {
@@ -198,27 +104,37 @@ export class GraphView {
     this.picture.setAttribute("height", this.height * this.scale)
   }
 
-  draw() {
-    const layout = arranged(this.plan, [], this.open)
-    placed(layout, 0, TOP)
-    Object.assign(this, { boxes: [], lines: [], nodes: new Map(), edges: new Map() })
-    this.width = layout.width + 40
-    this.height = layout.height + 70
-    this.ends = {
-      "@entry": { x: layout.width / 2 - 40, y: 4, width: 80, height: 22 },
-      "@exit": { x: layout.width / 2 - 40, y: layout.height + 42, width: 80, height: 22 },
+  placed(layout) {
+    const nodes = new Map(), edges = new Map()
+    const visit = (scope, path) => {
+      for (const edge of scope.edges) edges.set(keyOf([...path, edge.name]), edge)
+      for (const node of scope.nodes) {
+        const own = [...path, node.name]
+        nodes.set(keyOf(own), node)
+        if (node.inside) visit(node.inside, own)
+      }
     }
-    this.collect(layout, this.ends, 0)
+    visit(this.plan, [])
+    const boxes = layout.boxes.map((box) => ({ ...box, key: keyOf(box.path), isOpen: box.is_open }))
+    this.ends = boxes.filter((box) => box.is_end)
+    this.boxes = boxes.filter((box) => !box.is_end)
+    for (const box of this.boxes) box.node = nodes.get(box.key)
+    this.lines = layout.lines.map((line) => ({ ...line, key: keyOf([...line.scope, line.name]) }))
+    for (const line of this.lines) line.edge = edges.get(line.key)
+    Object.assign(this, { width: layout.width, height: layout.height, nodes: new Map(), edges: new Map() })
     this.named = new Map(this.boxes.map((box) => [box.key, box]))
+    this.draw()
+  }
+
+  draw() {
     // lines lie over open scopes and under nodes
     this.groups = { far: shape("g", {}), scopes: [], lines: shape("g", {}), nodes: shape("g", {}) }
-    const deepest = Math.max(0, ...this.boxes.map((box) => box.depth))
-    for (let depth = 0; depth <= deepest; depth += 1) this.groups.scopes.push(shape("g", {}))
-    for (const [name, label] of [["@entry", "input"], ["@exit", "output"]]) {
-      const end = this.ends[name]
-      this.groups.nodes.append(shape("g", { class: "end", "data-end": name },
-        shape("rect", { x: end.x, y: end.y, width: 80, height: 22, rx: 11, class: "box" }),
-        words(label, { x: end.x + 40, y: end.y + 15, "text-anchor": "middle", class: "small" })))
+    const deepest = this.boxes.reduce((most, box) => Math.max(most, box.path.length), 0)
+    for (let depth = 0; depth < deepest; depth += 1) this.groups.scopes.push(shape("g", {}))
+    for (const { path, title, x, y, width, height } of this.ends) {
+      this.groups.nodes.append(shape("g", path.length > 1 ? { class: "end" } : { class: "end", "data-end": path[0] },
+        shape("rect", { x, y, width, height, rx: height / 2, class: "box" }),
+        words(title, { x: x + width / 2, y: y + height / 2 + 4, "text-anchor": "middle", class: "small" })))
     }
     const arrow = shape(
       "marker",
@@ -243,24 +159,6 @@ export class GraphView {
     this.zoom(1)
     place.scrollTo(x - place.clientWidth / 2, y - place.clientHeight / 2)
     this.paint()
-  }
-
-  collect(layout, ends, depth) {
-    for (const box of layout.boxes) {
-      box.depth = depth
-      this.boxes.push(box)
-    }
-    layout.scope.edges.forEach((edge, at) => {
-      const from = edge.source === "@entry" ? ends && ends["@entry"] : boxOf(layout, edge.source)
-      const to = edge.target === "@exit" ? ends && ends["@exit"] : boxOf(layout, edge.target)
-      const inside = layout.scopes.some((box) => holds(box.node, edge.source) && holds(box.node, edge.target))
-      if (!from || !to || inside || (from === to && edge.source !== edge.target)) return
-      const left = Math.min(from.x, to.x), top = Math.min(from.y, to.y)
-      this.lines.push({ edge, scope: layout.path, key: keyOf([...layout.path, edge.name]), d: line(from, to, at), from, to,
-        x: left, y: top, width: Math.max(from.x + from.width, to.x + to.width) - left + NODE.width,
-        height: Math.max(from.y + from.height, to.y + to.height) - top })
-    })
-    for (const box of layout.boxes) if (box.inner) this.collect(box.inner, null, depth + 1)
   }
 
   // Draw what is in sight, and remove what is not.
@@ -301,15 +199,13 @@ export class GraphView {
 
   drawnBox(box) {
     const isFoldable = Boolean(box.node.inside)
-    const made = shape("g", { class: box.inner ? "node inside" : "node", tabindex: 0, role: "button", "data-key": box.key })
-    const at = box.inner ? { x: box.x + box.width - 12, y: box.y + 18, "text-anchor": "end" } : { x: box.x + 10, y: box.y + 36 }
-    const note = words("", { ...at, class: "small" })
-    made.append(
-      shape("rect", { x: box.x, y: box.y, width: box.width, height: box.height, rx: 8, class: "box" }),
-      words(short(box.node.name, Math.floor((box.width - (box.inner ? 90 : 20)) / 7.5)), { x: box.x + 10, y: box.y + 18 }),
-      note,
-    )
-    if (isFoldable && !box.inner) made.append(words("⊞", { x: box.x + box.width - 20, y: box.y + 18, class: "small" }))
+    const made = shape("g", { class: box.isOpen ? "node inside" : "node", tabindex: 0, role: "button", "data-key": box.key })
+    const lines = box.title.split("\n"), last = box.isOpen ? 16 + (lines.length - 1) * LINE : 38 // of an open one the last is free
+    const note = words("", { x: box.x + 10, y: box.y + last, class: "small" })
+    made.append(shape("rect", { x: box.x, y: box.y, width: box.width, height: box.height, rx: 8, class: "box" }))
+    lines.forEach((line, at) => made.append(words(line, { x: box.x + 10, y: box.y + (box.isOpen ? 16 : 20) + at * LINE, class: box.isOpen ? "small" : "" })))
+    made.append(note)
+    if (isFoldable && !box.isOpen) made.append(words("⊞", { x: box.x + box.width - 18, y: box.y + 38, class: "small" }))
     const choose = () => this.chosen({ path: box.path, node: box.node })
     made.addEventListener("click", (event) => {
       event.stopPropagation()
@@ -326,14 +222,14 @@ export class GraphView {
         this.step(box, event.key)
       }
     })
-    const group = box.inner ? this.groups.scopes[box.depth] : this.groups.nodes
+    const group = box.isOpen ? this.groups.scopes[box.path.length - 1] : this.groups.nodes
     group.append(made)
     return { made, note, box, parts: [made] }
   }
 
   // Move the focus to the next node in a direction.
   step(from, key) {
-    const middle = (box) => [box.x + box.width / 2, box.y + (box.inner ? 0 : box.height / 2)]
+    const middle = (box) => [box.x + box.width / 2, box.y + (box.isOpen ? 0 : box.height / 2)]
     const [x, y] = middle(from)
     let best = null, least = Infinity
     for (const box of this.boxes) {
@@ -358,7 +254,7 @@ export class GraphView {
   }
 
   drawnLine(each) {
-    const { edge, d } = each
+    const { edge, d, label: text, label_at: at } = each
     const drawn = shape("path", { d, class: edge.trigger ? "edge" : "edge is-data", "marker-end": "url(#arrow)" })
     const label = `edge ${edge.source} to ${edge.target}${edge.label ? `: ${edge.label}` : ""}`
     const made = shape("path", { d, class: "hit", tabindex: 0, role: "button", "aria-label": label })
@@ -372,8 +268,9 @@ export class GraphView {
     })
     made.addEventListener("keydown", (event) => event.key === "Enter" && choose())
     drawn.addEventListener("animationend", () => drawn.classList.remove("moving"))
-    this.groups.lines.append(drawn, made)
-    return { made, drawn, parts: [drawn, made] }
+    const parts = [drawn, made, ...(at ? [words(text, { x: at[0], y: at[1] + 4, "text-anchor": "middle", class: "small label" })] : [])]
+    this.groups.lines.append(...parts)
+    return { made, drawn, parts }
   }
 
   choose(path) {
@@ -399,7 +296,7 @@ export class GraphView {
       made.classList.toggle("is-chosen", key === this.current)
       if (made.dataset.state === found.state && made.dataset.note === found.note) continue
       Object.assign(made.dataset, found)
-      note.textContent = short(found.note, Math.floor((box.width - 20) / (box.inner ? 12 : 6)))
+      note.textContent = short(found.note, Math.floor((box.width - (box.node.inside ? 36 : 20)) / 6))
       made.setAttribute("aria-description", `${box.node.name}: ${found.state}`)
     }
     for (const [key, { drawn }] of this.edges) {

@@ -1,7 +1,7 @@
 // One run: its graph, steps, costs, state and questions.
 import { areMessages, block, button, carried, details, difference, LongList, make, money, parsed, seconds, table } from "./dom.js"
 import { GraphView, keyOf } from "./graph.js"
-import { costs, folded, inputsOf, Live, saidBy, scopeOf } from "./run.js"
+import { costs, folded, inputsOf, Live, replyOf, scopeOf } from "./run.js"
 
 export const page = { server: null, me: null, app: null, status: null, open: null }
 
@@ -68,7 +68,7 @@ export function stateTable(now, before, word = "changed") {
 }
 
 export class RunPage {
-  constructor(runId, info, plan) {
+  constructor(runId, info, plan, layout) {
     Object.assign(this, { runId, info, plan, steps: [], live: new Live(), chosen: null, isDue: false, upto: null, base: null,
       view: "graph", run: null, moments: new Map() })
     this.head = make("header")
@@ -89,8 +89,11 @@ export class RunPage {
       make("div", { class: "run" }, make("section", { "aria-label": "run" }, make("div", { class: "bar" }, this.tabs),
         Object.values(this.views), this.stateView), this.detail),
     )
-    this.graph = plan ? new GraphView(place, plan, (what) => this.choose(what)) : null
-    if (!plan) this.list = place
+    if (plan) {
+      this.graph = new GraphView(place, (what) => this.choose(what),
+        (open, path) => page.server.get(`/runs/${encodeURIComponent(runId)}/layout?open=${encodeURIComponent(JSON.stringify(open))}`, path).catch(problem))
+      this.graph.use(plan, layout)
+    } else this.list = place
     this.sources = plan ? edgeKeys(plan, []) : []
     onKeys((event) => event.key === "Escape" && this.choose(null))
     this.turn("graph")
@@ -155,14 +158,14 @@ export class RunPage {
     return this.upto === null
   }
 
-  hear(kind, data) {
+  receive(kind, data) {
     if (kind === "reset") Object.assign(this, { steps: [], run: null })
     else if (kind === "step") {
       this.steps.push(data)
       this.live.end(data)
       if (data.kind === "asked") page.status.textContent = `The run asks: ${data.question.text}`
       if (data.kind === "ended") page.status.textContent = `The run ended as ${data.status}`
-    } else if (kind !== "end") this.live.hear(kind, data)
+    } else if (kind !== "end") this.live.receive(kind, data)
     if (this.isDue) return
     this.isDue = true
     requestAnimationFrame(() => this.draw())
@@ -358,7 +361,7 @@ export class RunPage {
     if (Object.keys(config).length) inside.push(details("settings", block(config)))
     for (const firing of this.isAtEnd ? this.live.firings.values() : []) {
       if (keyOf(firing.path) !== keyOf(path)) continue
-      const { text, fields, notes } = saidBy(firing.chunks)
+      const { text, fields, notes } = replyOf(firing.chunks)
       inside.push(make("h3", {}, firing.state), text ? block(text) : null, fields ? block(fields) : null,
         firing.error ? make("p", { class: "is-failed" }, firing.error) : null)
       for (const note of notes.slice(-20)) inside.push(block(note))
@@ -529,7 +532,7 @@ function changedCall(given, send) {
 }
 
 // The text of a question; the marks of its inputs in words.
-const spoken = (text) => text.replace(/^=== INPUT FROM (.+) \(\w+\) ===\n+/gm, "$1 said:\n")
+const questionText = (text) => text.replace(/^=== INPUT FROM (.+) \(\w+\) ===\n+/gm, "$1 said:\n")
 
 // A question with what will happen: of a tool its arguments, what it does and what it changes.
 function questionCard(question, send) {
@@ -540,7 +543,7 @@ function questionCard(question, send) {
     card.append(make("h2", {}, `May the tool ${data.tool} be called?`))
     for (const name of ["does", "changes"]) if (data[name]) card.append(make("p", {}, make("span", { class: "soft" }, `${name === "does" ? "What it does" : "What it changes"}: `), String(data[name])))
     card.append(make("p", { class: "soft" }, "It is called with:"), block(data.arguments || {}), details("as it was asked", make("p", { class: "lines" }, question.text)))
-  } else card.append(make("p", { class: "lines" }, spoken(question.text)))
+  } else card.append(make("p", { class: "lines" }, questionText(question.text)))
   const rest = Object.fromEntries(Object.entries(data).filter(([name]) => name !== "description" && !(isTool && ["tool", "arguments", "does", "changes"].includes(name))))
   if (Object.keys(rest).length) card.append(isTool ? details("more", block(rest)) : block(rest))
   if (question.due) {

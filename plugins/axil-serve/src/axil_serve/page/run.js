@@ -179,7 +179,7 @@ export function scopeOf(plan, path) {
 }
 
 // What counts of a firing's chunks: its words, the fields of a structured reply in their place, and notes.
-export function saidBy(chunks) {
+export function replyOf(chunks) {
   const found = { text: "", fields: null, notes: [] }
   for (const chunk of chunks) {
     if (chunk.kind === "output") found.fields = { ...chunk.fields }
@@ -207,7 +207,7 @@ export class Live {
     this.firings = new Map()
   }
 
-  hear(kind, data) {
+  receive(kind, data) {
     if (kind === "started") {
       this.firings.set(data.activation, { path: pathOf(data.frame, data.node), frame: data.frame, state: "running",
         chunks: [] })

@@ -32,9 +32,9 @@ export class Server {
     return (await this.ask(path, { method: "POST", body: JSON.stringify(body), ...options })).json()
   }
 
-  // Call `hear(kind, data)` for each event until the run has ended, and connect again behind the
+  // Call `receive(kind, data)` for each event until the run has ended, and connect again behind the
   // last one when the connection breaks.
-  async follow(runId, hear, signal) {
+  async follow(runId, receive, signal) {
     let last = "", wait = 500
     while (!signal.aborted) {
       try {
@@ -55,7 +55,7 @@ export class Server {
               if (at > 0) fields[line.slice(0, at)] = line.slice(at + 2)
             }
             if (fields.id) last = fields.id
-            if (fields.data) hear(fields.event, JSON.parse(fields.data))
+            if (fields.data) receive(fields.event, JSON.parse(fields.data))
             if (fields.event === "end") return
           }
         }
@@ -74,16 +74,28 @@ export class Exported {
     this.isExported = true
   }
 
-  async get(path) {
+  async get(path, turned) {
+    if (path.includes("/layout")) return this.layout(JSON.parse(decodeURIComponent(path.split("open=")[1])), turned)
     if (path.includes("/state")) {
       const at = decodeURIComponent(path.split("at=")[1])
       return { moment: this.data.states[at] || null }
     }
-    return path.endsWith("/plan") ? { plan: this.data.plan } : this.data.run
+    if (path.endsWith("/plan")) return { plan: this.data.plan, layout: this.data.layouts.length ? this.data.layouts[0].layout : null }
+    return this.data.run
   }
 
-  async follow(runId, hear) {
-    for (const step of this.data.steps) hear("step", step)
-    hear("end", {})
+  // Of the layouts that are here: that which is asked for, or the one with what is around the node that was turned.
+  layout(open, turned) {
+    const same = (paths, others) => paths.length === others.length && paths.every((each) => others.some((other) => JSON.stringify(each) === JSON.stringify(other)))
+    const find = (wanted) => this.data.layouts.find((each) => same(each.open, wanted))
+    const isIn = (each) => open.some((other) => JSON.stringify(other) === JSON.stringify(each))
+    const upTo = (path) => path.map((_, at) => path.slice(0, at + 1))
+    return find(open.filter((each) => upTo(each).every(isIn)))
+      || find(turned ? upTo(isIn(turned) ? turned : turned.slice(0, -1)) : []) || this.data.layouts[0]
+  }
+
+  async follow(runId, receive) {
+    for (const step of this.data.steps) receive("step", step)
+    receive("end", {})
   }
 }
