@@ -130,6 +130,7 @@ def given(found: Mapping[str, Any], options: argparse.Namespace) -> tuple[Given,
     typed = [
         Given(name=name, option=option, value=getattr(options, _slot(name)))
         for name, option in found.items()
+        if hasattr(options, _slot(name))  # else it is of another sub-command
     ]
     for at, one in enumerate(typed):
         for other in typed[at + 1 :]:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterable
+from shlex import quote
 from typing import Any, Final
 
 from axil import AxilError, Workflow
@@ -233,6 +235,26 @@ def differences(kept: dict[str, Any], session: Session, *, allow: frozenset[str]
     return spec_changes(before, now) or [
         "nothing in the graph itself; perhaps in one that it includes"
     ]
+
+
+def way_on(
+    run_id: str,
+    session: Session,
+    options: argparse.Namespace,
+    *,
+    leave: Iterable[str] = (),
+    asked: object = True,
+) -> str:
+    """Return the command that continues a kept run, with the journal and the leave that it needs.
+
+    Args:
+        asked: whether the run has open questions
+    """
+    doing, answer = ("answer", " ANSWER") if asked else ("resume", "")
+    place = getattr(options, "journal", None)
+    kept = f" --journal {quote(place)}" if place else ""
+    allowed = "".join(f" --allow {quote(each)}" for each in sorted(leave))
+    return f"{session.program} runs {doing} {run_id}{answer}{kept}{allowed}"
 
 
 def _text(path: str) -> str | None:

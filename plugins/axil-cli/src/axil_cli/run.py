@@ -258,9 +258,9 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
                 *job.ways.get("allow", ()),
                 *(("code",) if job.ways.get("origin", {}).get("python") else ()),
             }
-            allowed = "".join(f" --allow {each}" for each in sorted(leave))
-            doing, answer = ("answer", " ANSWER") if result.questions else ("resume", "")
-            way = f"{session.program} runs {doing} {result.run_id}{answer}{allowed}"
+            way = record.way_on(
+                result.run_id, session, options, leave=leave, asked=result.questions
+            )
             session.tell(f"The run is kept: {way}")
     if options.format != "json":
         job.folder.tell(session)

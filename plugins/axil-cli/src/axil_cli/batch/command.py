@@ -118,7 +118,7 @@ class RunBatch:
             )
         is_done = all(result.status == "done" for result in results)
         if not is_done:
-            _advise(batch, session)
+            _advise(batch, session, options)
         return INTERRUPTED if not is_whole else DONE if is_done else FAILED
 
 
@@ -154,13 +154,17 @@ def _name(workflow: str, table: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]+", "-", "-".join(filter(None, parts))).strip("-") or "batch"
 
 
-def _advise(batch: Batch, session: Any) -> None:
+def _advise(batch: Batch, session: Any, options: argparse.Namespace) -> None:
+    from axil_cli.record import way_on
+
     results = batch.all_results()
     first = next((result for result in results if result.error), None)
     if first is not None:
         session.tell(f"{first.run_id}: {first.error}")
     if asked := [result for result in results if result.status == "paused"]:
-        session.tell(f"Answer with {session.program} runs answer {asked[0].run_id} ANSWER")
+        is_python = bool(batch.options["origin"].get("python"))
+        leave = {*batch.options["allow"], *(("code",) if is_python else ())}
+        session.tell(f"Answer with {way_on(asked[0].run_id, session, options, leave=leave)}")
     if batch.is_over_budget:
         session.tell(f"The budget of {batch.budget:g} is used up: {batch.cost:.4f} was spent.")
     session.tell("The same command again continues with the rows that are not done.")
