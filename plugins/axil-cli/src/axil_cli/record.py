@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from shlex import quote
 from typing import Any, Final
 
@@ -238,23 +238,18 @@ def differences(kept: dict[str, Any], session: Session, *, allow: frozenset[str]
 
 
 def way_on(
-    run_id: str,
-    session: Session,
-    options: argparse.Namespace,
-    *,
-    leave: Iterable[str] = (),
-    asked: object = True,
+    doing: str, session: Session, options: argparse.Namespace, leave: Iterable[str] = ()
 ) -> str:
-    """Return the command that continues a kept run, with the journal and the leave that it needs.
-
-    Args:
-        asked: whether the run has open questions
-    """
-    doing, answer = ("answer", " ANSWER") if asked else ("resume", "")
+    """Return a command of ``axil runs``, with the journal and the leave that it needs."""
     place = getattr(options, "journal", None)
     kept = f" --journal {quote(place)}" if place else ""
-    allowed = "".join(f" --allow {quote(each)}" for each in sorted(leave))
-    return f"{session.program} runs {doing} {run_id}{answer}{kept}{allowed}"
+    allowed = "".join(f" --allow {quote(each)}" for each in sorted(set(leave)))
+    return f"{session.program} runs {doing}{kept}{allowed}"
+
+
+def leave_of(kept: Mapping[str, Any]) -> set[str]:
+    """Return the leave that a run was begun with."""
+    return {*kept.get("allow", ()), *(("code",) if kept.get("allow_code") else ())}
 
 
 def _text(path: str) -> str | None:

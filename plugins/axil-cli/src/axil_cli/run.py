@@ -258,9 +258,9 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
                 *job.ways.get("allow", ()),
                 *(("code",) if job.ways.get("origin", {}).get("python") else ()),
             }
-            way = record.way_on(
-                result.run_id, session, options, leave=leave, asked=result.questions
-            )
+            run = result.run_id
+            doing = f"answer {run} ANSWER" if result.questions else f"resume {run}"
+            way = record.way_on(doing, session, options, leave)
             session.tell(f"The run is kept: {way}")
     if options.format != "json":
         job.folder.tell(session)

@@ -8,8 +8,9 @@ import argparse
 import re
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from axil import MISSING, Workflow, run_sync
@@ -468,10 +469,11 @@ class Runs:
                 )
                 for line in record.differences(kept, here, allow=allow):
                     session.tell(f"    {line}")
-                session.tell(
-                    f"    With what is there now: axil runs resume {run_id} --migrate, or axil "
-                    f"runs fork {run_id} --current."
+                now, other = (
+                    record.way_on(doing, session, options, record.leave_of(kept))
+                    for doing in (f"resume {run_id} --migrate", f"fork {run_id} --current")
                 )
+                session.tell(f"    With what is there now: {now}, or {other}.")
             folder = placed(launch.running, kept.get("workspace"))
             job = Job(
                 workflow,
@@ -483,12 +485,14 @@ class Runs:
             try:
                 return watched(job, options, session)
             except JournalError as error:
-                for line in _ways_on(
-                    error,
-                    run_id,
-                    recorded_graph(journal.entries(run_id)).get("pins", {}),
-                    workflow.pins,
-                ):
+                pins = recorded_graph(journal.entries(run_id)).get("pins", {})
+                way = partial(
+                    record.way_on,
+                    session=session,
+                    options=options,
+                    leave=record.leave_of(kept),
+                )
+                for line in _ways_on(error, run_id, _requirements(pins, workflow.pins), way):
                     session.tell(line)
                 raise
 
@@ -525,7 +529,8 @@ class Runs:
         session.say(
             as_json({"run_id": new, "forked_from": run_id}) if options.format == "json" else new
         )
-        session.tell(f"Resume it: axil runs resume {new}")
+        way = record.way_on(f"resume {new}", session, options, record.leave_of(origin or kept))
+        session.tell(f"Resume it: {way}")
         return Exit.DONE
 
     def _cancel(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
@@ -637,29 +642,33 @@ def _forgotten(journal: Any, run_id: str, session: Session) -> bool:
     return True
 
 
-def _ways_on(
-    error: JournalError, run_id: str, before: Mapping[str, Any], now: Mapping[str, Any]
-) -> list[str]:
-    """Return the commands that can continue a run whose graph or plugins have changed.
-
-    ``before``, ``now``: its plugins.
-    """
-    if error.id not in ("AX504", "AX524"):
-        return []
-    wanted = [
+def _requirements(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return the requirements of the plugins of a run that are not what is installed now."""
+    return [
         f"{name}=={pin['version']}"
         for name, pin in before.items()
         if version_changes({name: pin}, now)
     ]
-    old = (
-        f"{install_advice(*wanted)}, then axil runs resume {run_id}"
-        if error.id == "AX524"
-        else f"axil runs resume {run_id}"
-    )
+
+
+def _ways_on(
+    error: JournalError, run_id: str, wanted: Sequence[str], way: Callable[[str], str]
+) -> list[str]:
+    """Return the commands that can continue a run whose graph or plugins have changed.
+
+    Args:
+        wanted: its plugins, as requirements
+        way: makes a command of what ``axil runs`` is to do
+    """
+    if error.id not in ("AX504", "AX524"):
+        return []
+    old = way(f"resume {run_id}")
+    if error.id == "AX524":
+        old = f"{install_advice(*wanted)}, then {old}"
     return [
         f"finish it on the old one:       {old}",
-        f"continue with the current files:  axil runs resume {run_id} --migrate",
-        f"branch off:                     axil runs fork {run_id} --current",
+        f"continue with the current files:  {way(f'resume {run_id} --migrate')}",
+        f"branch off:                     {way(f'fork {run_id} --current')}",
     ]
 
 

@@ -164,7 +164,8 @@ def _advise(batch: Batch, session: Any, options: argparse.Namespace) -> None:
     if asked := [result for result in results if result.status == "paused"]:
         is_python = bool(batch.options["origin"].get("python"))
         leave = {*batch.options["allow"], *(("code",) if is_python else ())}
-        session.tell(f"Answer with {way_on(asked[0].run_id, session, options, leave=leave)}")
+        way = way_on(f"answer {asked[0].run_id} ANSWER", session, options, leave)
+        session.tell(f"Answer with {way}")
     if batch.is_over_budget:
         session.tell(f"The budget of {batch.budget:g} is used up: {batch.cost:.4f} was spent.")
     session.tell("The same command again continues with the rows that are not done.")
