@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,19 @@ def terminal(terminals: Callable[..., Terminal]) -> Terminal:
     return terminals()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
+def desk(terminal: Terminal) -> Terminal:
+    """A terminal in the folder of the desk that reads contracts, with a contract in it."""
+    canvas = pytest.importorskip("reportlab.pdfgen.canvas")
+    shutil.copytree(Path(__file__).parent / "desk", terminal.folder, dirs_exist_ok=True)
+    page = canvas.Canvas(str(terminal.folder / "contract.pdf"))
+    page.drawString(72, 700, "From 2026-01-01 to 2026-12-31, at 1200 a year.")
+    page.save()
+    return terminal
+
+
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """A Chromium for all stories; None: there is none."""
+    """A Chromium for the stories of a module; None: there is none."""
     with browser() as found:
         yield found

@@ -153,10 +153,14 @@ class Terminal:
         for each in self.running:
             each.kill()
 
+    def program(self, name: str) -> str:
+        """Return the path of a program that is installed beside this Python."""
+        own = Path(sys.executable).with_name(name)
+        return str(own) if own.exists() else name
+
     def _words(self, line: str) -> list[str]:
-        words = shlex.split(line)
-        own = Path(sys.executable).with_name(words[0])
-        return [str(own) if own.exists() else words[0], *words[1:]]
+        name, *words = shlex.split(line)
+        return [self.program(name), *words]
 
 
 class Program:
