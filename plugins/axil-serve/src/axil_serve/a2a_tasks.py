@@ -79,6 +79,7 @@ from axil_serve.app import caller_of, public_message, status_of
 from axil_serve.conversation import (
     Words,
     answer_open,
+    asked,
     conversation_of,
     input_from,
     last_nodes,
@@ -534,8 +535,8 @@ def _status(run: Mapping[str, Any]) -> TaskStatus:
     parts: list[Part] = []
     if run["questions"]:
         shown = ("id", "text", "kind", "options", "default")
-        asked = [{name: each[name] for name in shown} for each in run["questions"]]
-        parts = [Part(text=asked[0]["text"]), Part(data=_data({"questions": asked}))]
+        every = [{name: each[name] for name in shown} for each in run["questions"]]
+        parts = [Part(text=asked(run["questions"][0])), Part(data=_data({"questions": every}))]
     elif run["error"] and run["status"] in OVER:
         parts = [Part(text=run["error"])]
     message = None

@@ -26,7 +26,7 @@ from axil_serve.app import (
     frame,
     text_in,
 )
-from axil_serve.conversation import Words, input_of, last_nodes, said, until_stopped
+from axil_serve.conversation import Words, asked, input_of, last_nodes, said, until_stopped
 from axil_serve.errors import BadRequest
 from axil_serve.service import OVER, RunService, StreamEvent
 
@@ -123,7 +123,7 @@ class _Agent:
             {
                 "id": f"{self._run_id}:{question['id']}",
                 "reason": question["kind"],
-                "message": question["text"],
+                "message": asked(question),
                 "metadata": {"options": question["options"]},
             }
             for question in run["questions"]
