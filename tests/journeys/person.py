@@ -27,10 +27,18 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
 LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 WAIT_SECONDS = 90.0
 """A bound for what hangs, not a measure: the machine may be busy."""
 LEFT_OUT = ("AXIL_", "OPENAI_", "PYTHON", "COLUMNS", "PYTEST_", "NO_COLOR", "FORCE_COLOR")
+
+
+def readme(language: str) -> str:
+    """Return the first block of the README in a language."""
+    found = re.search(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    assert found
+    return found[1]
 
 
 def eventually(question: Callable[[], T], *, seconds: float = WAIT_SECONDS) -> T:
@@ -86,7 +94,7 @@ class Terminal:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(LEFT_OUT)}
         programs = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"
         self.environment = {**kept, "PATH": programs, "COLUMNS": "120", **environment}
-        self.running: list[Program] = []
+        self.running: list[Program | Server] = []
 
     def write(self, name: str, text: str) -> Path:
         """Save a file in an editor."""
@@ -145,8 +153,9 @@ class Terminal:
 
     def start(self, line: str) -> Program:
         """Type a command that stays; what it shows is read while it runs."""
-        self.running.append(Program(line, self._words(line), self.folder, self.environment))
-        return self.running[-1]
+        program = Program(line, self._words(line), self.folder, self.environment)
+        self.running.append(program)
+        return program
 
     def close(self) -> None:
         """End what is still running."""
@@ -214,6 +223,8 @@ class Program:
         self._signal(signal.SIGKILL)
         self.process.wait()
         self._reader.join(WAIT_SECONDS)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
     def _signal(self, which: int) -> None:
         if self.process.poll() is None:
@@ -236,6 +247,12 @@ class Server:
             timeout=WAIT_SECONDS,
             trust_env=False,
         )
+        terminal.running.append(self)
+
+    def kill(self) -> None:
+        """End it at once, and its client."""
+        self.http.close()
+        self.program.kill()
 
     def get(self, path: str) -> Any:
         return self.http.get(path).raise_for_status().json()
@@ -248,7 +265,7 @@ class Server:
 
         def rested() -> Any:
             run = self.get(f"/v1/runs/{run_id}")
-            return run if run["status"] not in ("running", "pending", "submitted") else None
+            return run if run["status"] not in ("running", "pending", "queued") else None
 
         run = eventually(rested)
         assert run["status"] == status, run

@@ -16,16 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.person import LONG, ROOT, Terminal
-
-README = (ROOT / "README.md").read_text("utf-8")
-
-
-def block(language: str) -> str:
-    """Return the first block of the README in a language."""
-    found = re.search(rf"```{language}\n(.*?)```", README, re.DOTALL)
-    assert found
-    return found[1]
+from tests.journeys.person import LONG, README, ROOT, Terminal, readme
 
 
 def demo(terminal: Terminal, checkout: Path, *words: str) -> str:
@@ -48,14 +39,14 @@ def demo(terminal: Terminal, checkout: Path, *words: str) -> str:
 def test_the_demo_shows_what_the_readme_shows(terminal: Terminal) -> None:
     terminal.environment["COLUMNS"] = "80"
     shown = demo(terminal, ROOT)
-    assert block("console").removeprefix("$ make demo\n").removesuffix("…\n") in shown
+    assert readme("console").removeprefix("$ make demo\n").removesuffix("…\n") in shown
     assert "── done: 11 firings" in shown
     assert "2 rounds (exit)" in shown
     terminal.type("axil runs list").shows("done", "newsroom")
 
 
 def test_a_file_of_the_readme_answers_as_it_says(terminal: Terminal) -> None:
-    terminal.write("brief.yaml", block("yaml"))
+    terminal.write("brief.yaml", readme("yaml"))
     line = re.search(r"As a file, `(axil run [^`]+)`", README)
     assert line
     assert terminal.type(line[1]).out == "a text\n"
@@ -67,7 +58,7 @@ def test_a_file_of_the_readme_answers_as_it_says(terminal: Terminal) -> None:
 
 
 def test_a_mistake_is_shown_with_its_place_and_is_mended_as_it_says(terminal: Terminal) -> None:
-    text = block("yaml")
+    text = readme("yaml")
     terminal.write("brief.yaml", text.replace("to: write", "to: wriet"))
     shown = terminal.type('axil run brief.yaml --input "axils"', code=2)
     meant = shown.find(r'brief.yaml:9 edges\[0\].to: no node "wriet". Did you mean "(\w+)"')
@@ -76,7 +67,7 @@ def test_a_mistake_is_shown_with_its_place_and_is_mended_as_it_says(terminal: Te
 
 
 def test_all_mistakes_of_a_file_are_shown_at_once(terminal: Terminal) -> None:
-    text = block("yaml").replace("type: agent", "type: agnet", 1)
+    text = readme("yaml").replace("type: agent", "type: agnet", 1)
     terminal.write("brief.yaml", text.replace("instructions: You write", "instrutions: You write"))
     terminal.type("axil run brief.yaml --input x", code=2).shows(
         'unknown node type "agnet". Did you mean "agent"',
@@ -85,7 +76,7 @@ def test_all_mistakes_of_a_file_are_shown_at_once(terminal: Terminal) -> None:
 
 
 def test_a_forgotten_input_is_asked_for_before_an_agent_is(terminal: Terminal) -> None:
-    terminal.write("brief.yaml", block("yaml"))
+    terminal.write("brief.yaml", readme("yaml"))
     terminal.type("axil run brief.yaml", code=2).shows("--input")
     assert "brief" not in terminal.type("axil runs list").text
 
@@ -93,9 +84,9 @@ def test_a_forgotten_input_is_asked_for_before_an_agent_is(terminal: Terminal) -
 def test_a_python_program_of_the_readme_runs_as_a_program_and_as_a_workflow(
     terminal: Terminal,
 ) -> None:
-    terminal.write("flow.py", block("python"))
+    terminal.write("flow.py", readme("python"))
     assert terminal.type("python flow.py").text == ""
-    graph, _ = block("python").split("output, attributes")
+    graph, _ = readme("python").split("output, attributes")
     terminal.write("flow.py", graph)  # and now the command gives the input
     terminal.type("axil check flow.py:graph").shows("fine")
     shown = terminal.type('axil run flow.py:graph --input \'{"topic": "axils"}\'')
@@ -109,7 +100,7 @@ def test_a_person_is_asked_on_the_terminal_and_types_the_answer(terminal: Termin
 
 
 def test_output_goes_into_a_pipe_alone_and_a_closed_pipe_ends_quietly(terminal: Terminal) -> None:
-    terminal.write("brief.yaml", block("yaml"))
+    terminal.write("brief.yaml", readme("yaml"))
     shown = terminal.type("sh -c 'axil run brief.yaml --input x --progress 2>seen | cat'")
     assert (shown.out, shown.err) == ("a text\n", "")
     assert "── done" in (terminal.folder / "seen").read_text("utf-8")
