@@ -105,8 +105,15 @@ class Terminal:
 
     def type(self, line: str, *, code: int = 0, stdin: str | None = None) -> Screen:
         """Type a command, and read what it shows; it has to end with the exit code."""
+        return self._done(line, self._words(line), code, stdin)
+
+    def paste(self, lines: str, *, code: int = 0) -> Screen:
+        """Paste lines of a page into a shell; the first that fails is the last."""
+        return self._done(lines, ["sh", "-ec", lines], code)
+
+    def _done(self, line: str, words: list[str], code: int, stdin: str | None = None) -> Screen:
         done = subprocess.run(
-            self._words(line),
+            words,
             cwd=self.folder,
             env=self.environment,
             input=stdin,

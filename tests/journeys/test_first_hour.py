@@ -101,10 +101,10 @@ def test_a_person_is_asked_on_the_terminal_and_types_the_answer(terminal: Termin
 
 def test_output_goes_into_a_pipe_alone_and_a_closed_pipe_ends_quietly(terminal: Terminal) -> None:
     terminal.write("brief.yaml", readme("yaml"))
-    shown = terminal.type("sh -c 'axil run brief.yaml --input x --progress 2>seen | cat'")
+    shown = terminal.paste("axil run brief.yaml --input x --progress 2>seen | cat")
     assert (shown.out, shown.err) == ("a text\n", "")
     assert "── done" in (terminal.folder / "seen").read_text("utf-8")
-    shown = terminal.type("sh -c 'axil schema | head -n 1'")
+    shown = terminal.paste("axil schema | head -n 1")
     assert (shown.out, shown.err) == ("{\n", "")
 
 
