@@ -94,6 +94,7 @@ class Terminal:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(LEFT_OUT)}
         programs = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"
         self.environment = {**kept, "PATH": programs, "COLUMNS": "120", **environment}
+        self.programs = Path(sys.executable).parent
         self.running: list[Program | Server] = []
 
     def write(self, name: str, text: str) -> Path:
@@ -170,8 +171,8 @@ class Terminal:
             each.kill()
 
     def program(self, name: str) -> str:
-        """Return the path of a program that is installed beside this Python."""
-        own = Path(sys.executable).with_name(name)
+        """Return the path of a program of the environment."""
+        own = self.programs / name
         return str(own) if own.exists() else name
 
     def _words(self, line: str) -> list[str]:
