@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal
 
 from axil.plugin import JournalError
@@ -84,6 +85,8 @@ version works with them and without them.
 
 _REMOTE = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
 
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
 
 class Store:
     """An open database.
@@ -143,9 +146,11 @@ class Store:
             raise
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:  # a message quotes damage
             os.close(self._lock)
-            raise unusable(
-                folder, f"{error}", "Check the path, the permissions and the space on the disk."
-            ) from None
+            hint = "Check the path, the permissions and the space on the disk."
+            if getattr(error, "sqlite_errorcode", 0) in _DAMAGED:
+                old, new = quote(f"{folder}"), quote(f"{folder}.damaged")
+                hint = f"Its file is damaged: put a backup there, or begin anew: mv {old} {new}"
+            raise unusable(folder, f"{error}", hint) from None
 
     def _connected(self, sync: Sync) -> sqlite3.Connection:
         connection = sqlite3.connect(
