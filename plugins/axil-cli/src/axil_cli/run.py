@@ -320,8 +320,25 @@ class Job:
         self._loop = asyncio.get_running_loop()
         if self._is_interrupted:
             self.stop()
-        async with self.workflow:  # a signal that comes meanwhile ends the run before it begins
-            return await run.result()
+        journal: Any = self.ways.get("journal")
+        reads = hasattr(journal, "mail")
+        reading = asyncio.ensure_future(_obey(run, journal)) if reads else None
+        try:
+            async with self.workflow:  # a signal meanwhile ends the run before it begins
+                return await run.result()
+        finally:
+            if reading is not None:
+                reading.cancel()
+
+
+async def _obey(run: KernelRun, journal: Any) -> None:
+    """Cancel a run when another process asks for it, as ``axil runs cancel`` does."""
+    while True:
+        await asyncio.sleep(1)
+        for letter in await asyncio.to_thread(journal.mail, [run.id]):
+            if letter.entry.kind == "ended":
+                await asyncio.to_thread(journal.discard, [letter.number])
+                run.cancel(str(letter.entry.data.get("error", "cancelled")))
 
 
 # --------------------------------------------------------------------------------------------------

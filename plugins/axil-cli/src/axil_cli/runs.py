@@ -402,7 +402,10 @@ class Runs:
             for id, value in answers.items():
                 if not journal.post(run_id, answer_entry(id, value)):
                     raise misuse("ANSWER", f'the question "{id}" was answered before.')
-            session.tell(f"{run_id} is at work; the worker or server that runs it goes on.")
+            session.tell(
+                f"{run_id} is at work; the worker or server that runs it goes on. "
+                "A terminal that asks waits for its own answer."
+            )
             return Exit.DONE
         return self._go_on(journal, options, session, answers)
 
@@ -540,7 +543,7 @@ class Runs:
             if info.status == "running":  # the process that runs it reads its mail
                 data = {"status": "cancelled", "error": "it was cancelled"}
                 journal.post(run_id, Entry("ended", data=data))
-                session.tell(f"{run_id} is at work; the worker or server that runs it ends it.")
+                session.tell(f"{run_id} is at work; the process that runs it ends it.")
                 return Exit.DONE
             raise misuse("RUN", f'"{run_id}" is {info.status} already.')
 
