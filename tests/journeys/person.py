@@ -104,15 +104,22 @@ class Terminal:
         path.write_text(text, "utf-8")
         return path
 
-    def type(self, line: str, *, code: int = 0, stdin: str | None = None) -> Screen:
+    def type(
+        self, line: str, *, code: int = 0, stdin: str | None = None, tracebacks: bool = False
+    ) -> Screen:
         """Type a command, and read what it shows; it has to end with the exit code."""
-        return self._done(line, self._words(line), code, stdin)
+        screen = self._done(line, self._words(line), stdin)
+        assert screen.code == code, f"exit code {code} was expected\n{screen}"
+        assert tracebacks or "Traceback (most recent call last)" not in screen.text, str(screen)
+        return screen
 
     def paste(self, lines: str, *, code: int = 0) -> Screen:
         """Paste lines of a page into a shell; the first that fails is the last."""
-        return self._done(lines, ["sh", "-ec", lines], code)
+        screen = self._done(lines, ["sh", "-ec", lines], None)
+        assert screen.code == code, f"exit code {code} was expected\n{screen}"
+        return screen
 
-    def _done(self, line: str, words: list[str], code: int, stdin: str | None = None) -> Screen:
+    def _done(self, line: str, words: list[str], stdin: str | None) -> Screen:
         done = subprocess.run(
             words,
             cwd=self.folder,
@@ -123,10 +130,7 @@ class Terminal:
             text=True,
             timeout=WAIT_SECONDS * 3,
         )
-        screen = Screen(line=line, out=done.stdout, err=done.stderr, code=done.returncode)
-        assert screen.code == code, f"exit code {code} was expected\n{screen}"
-        assert "Traceback (most recent call last)" not in screen.text, str(screen)
-        return screen
+        return Screen(line=line, out=done.stdout, err=done.stderr, code=done.returncode)
 
     def sit(self, line: str, keys: dict[str, str], *, code: int = 0) -> Screen:
         """Type a command on a real terminal, and type the keys where their texts appear."""
