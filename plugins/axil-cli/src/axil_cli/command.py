@@ -134,6 +134,7 @@ class Session:
             registry=self.registry,
             tell=self.tell,
             running=running,
+            functions=self.functions,
             recorded=recorded(entries),
         )
         return prepared(made, self.options)

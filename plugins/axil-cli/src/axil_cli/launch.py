@@ -70,6 +70,8 @@ class Launch:
     """Fields of ``axil.Options``, the observers apart: ``workspace``, ``journal``, ``run_id``,
     ``limits`` …
     """
+    functions: str | None = None
+    """The folder of functions of one's own, where there is one."""
     observers: list[Any] = field(default_factory=list[Any])
     """Objects with methods named like the observer hooks."""
     inputs: list[Callable[[Any, Workflow], Any]] = field(

@@ -127,6 +127,7 @@ class Run:
             tell=session.tell,
             reading={"vars": variables, "allow": allow},
             running={"allow": allow},
+            functions=session.functions,
         )
         with launch.within:
             prepared(launch, session.options)

@@ -298,7 +298,8 @@ class Runs:
         for.
         """
         if kept.get("allow_code") and "code" not in options.allow:
-            return ["what: axil runs show --allow code tells"]
+            leave = record.leave_of(kept)
+            return [f"what: {record.way_on(f'show {options.run}', session, options, leave)} tells"]
         with equipped(session, kept.get("functions"), options.allow) as here:
             return record.differences(kept, here, allow=frozenset(options.allow))
 
@@ -391,7 +392,7 @@ class Runs:
             raise misuse(
                 "RUN",
                 f'no question of "{run_id}" is open.',
-                "axil runs show tells where it stands.",
+                f"{record.way_on(f'show {run_id}', session, options)} tells where it stands.",
             )
         given = list(options.answers_given)
         if options.answers is not None:
@@ -440,6 +441,7 @@ class Runs:
             registry=session.registry,
             tell=session.tell,
             running=ways,
+            functions=session.functions,
             recorded=recorded(journal.entries(run_id)),
         )
         with launch.within:
@@ -590,9 +592,9 @@ class Runs:
             if not there:
                 raise misuse("--cut", f'nothing is wrong with a run "{options.cut}".')
             journal.cut(options.cut, there[0].good)
-            session.tell(
-                f"{options.cut} continues from step {there[0].good}: axil runs resume {options.cut}"
-            )
+            leave = record.leave_of(_origin(journal.entries(options.cut), options))
+            way = record.way_on(f"resume {options.cut}", session, options, leave)
+            session.tell(f"{options.cut} continues from step {there[0].good}: {way}")
             return Exit.DONE
         if options.format == "json":
             session.say(as_json([each._asdict() for each in damages]))

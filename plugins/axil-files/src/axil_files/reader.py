@@ -648,8 +648,12 @@ class Reader:
                     else "every node has an out-edge"
                 )
                 message = f"graph lacks a unique natural end; specify end: {found}."
-                hint = (
-                    f"Write end: [{(sinks or list(names))[0]}], or several in order of preference."
+                hint = f"Write end: [{(sinks or list(names))[0]}]"
+                hint += (
+                    ", or several in order of preference."
+                    if sinks  # else it is a cycle, which would turn until its limit
+                    else ' and cycle_limits: {"*": {rounds: 3, at_limit: exit}}; or lead an edge '
+                    "with a condition out of the cycle."
                 )
                 self._problem("AX115", keys, message, hint, warning=left_open)
         elif not exits and sinks and sinks[0] not in ends:

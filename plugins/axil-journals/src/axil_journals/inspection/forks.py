@@ -168,7 +168,7 @@ def _check_step(entry: Entry, edit: Edit, *, is_placed: bool) -> None:
         return
     found = f"{entry.kind} {entry.activation}".strip() if is_placed else "no step"
     message = f"an outcome is edited at the step of a node; found {found}."
-    where = "Name the step of a node that is done (axil runs show);"
+    where = "Name the step of a node that is done (axil runs show RUN --steps);"
     hint = f"{where} for the state, the first step is the beginning."
     raise JournalError(message, id="AX528", hint=hint)
 
