@@ -103,6 +103,12 @@ def test_options_that_exclude_each_other_are_refused_in_any_order(axil, contribu
         assert "cannot be used together with --" in done.err
 
 
+def test_an_option_of_a_sub_command_is_not_missed_by_another(axil, tmp_path):
+    # `runs resume --prompts` is a plugin's, `runs show --prompts` is its own
+    done = axil("runs", "show", "x", "--prompts", "--journal", str(tmp_path))
+    assert done.err.startswith("error: AX")
+
+
 def test_help_shows_all_and_a_broken_one_says_so(axil, contributed):
     contributed.register("options", "run.wrong", object())
     reported = axil("run", "--help").out

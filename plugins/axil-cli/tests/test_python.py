@@ -85,7 +85,8 @@ def test_a_run_of_a_graph_in_python_continues_with_leave(axil, home, monkeypatch
     kept = ("--journal", home / "kept")
     paused = axil("run", "shouts.py:asking", "--input", "a", "--run-id", "r", *kept)
     assert paused.code == 3
-    assert "axil runs answer r ANSWER --allow code" in paused.err
+    way = f"axil runs answer r ANSWER --journal {home / 'kept'} --allow code"
+    assert way in paused.err
     (home / "away").mkdir()
     monkeypatch.chdir(home / "away")
     refused = axil("runs", "answer", "r", "b", *kept)

@@ -731,6 +731,18 @@ def test_a_damaged_schema_is_reported(tmp_path):
         SqliteJournal(tmp_path, sync="normal").runs()
 
 
+def test_what_is_no_database_is_called_damaged_and_moved_away_as_it_says(tmp_path):
+    folder = tmp_path / "a place"
+    folder.mkdir()
+    (folder / "runs.db").write_bytes(b"no database" * 1000)
+    with pytest.raises(JournalError, match="damaged") as refused:
+        SqliteJournal(folder).runs()
+    subprocess.run(["sh", "-c", str(refused.value).partition("anew: ")[2]], check=True)
+    journal = SqliteJournal(folder)
+    assert list(journal.runs()) == []
+    journal.close()
+
+
 def test_a_folder_that_is_a_file_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(JournalError, match=r"AX510.*file"):

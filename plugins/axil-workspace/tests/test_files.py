@@ -286,6 +286,8 @@ def test_what_a_model_can_be_shown_is_shown(use, place):
         "data": "iVBORw0KGgoA",
     }
     assert use(Files, "load_file", path_or_id="plan.pdf")[1]["type"] == "file"
+    place.write("plain.pdf", b"%PDF-1.4 of letters alone")  # as some programs write them
+    assert use(Files, "load_file", path_or_id="plain.pdf")[1]["type"] == "file"
     small = Files(Files.Config(seen_bytes=8))
     assert json.loads(use(small, "load_file", path_or_id="leaf.png"))["shown"] is False
 

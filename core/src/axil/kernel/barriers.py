@@ -100,7 +100,7 @@ class FlatFirings:
             "times, which is its limit.",
             id="AX411",
             where=f'node "{path_of(self._frame, name)}"',
-            hint="Raise the cycle's limit, or declare the limit an exit.",
+            hint="Raise the cycle's limit, or say at_limit: exit in cycle_limits.",
         )
 
     def _count(self, node: int) -> bool:

@@ -274,8 +274,8 @@ class CycleRun:
                 f"{self.name} turned {self.rounds} times, which is its limit, and had not ended.",
                 id="AX411",
                 where=f'node "{self.name}"',
-                hint="Raise the cycle's limit, give it a loop_counter or a loop_timer, or "
-                "declare the limit an exit.",
+                hint="Raise the cycle's limit, end it sooner (a condition, a loop_counter, a "
+                "loop_timer with less time), or say at_limit: exit in cycle_limits.",
             )
 
     def _kept(self, ended: FrameResult) -> dict[str, Any]:

@@ -142,6 +142,7 @@ class Session:
             tell=self.tell,
             reading=dict(reading or {}),
             running=running,
+            functions=self.functions,
             recorded=recorded(entries) if entries else (),
         )
         with made.within:

@@ -70,6 +70,8 @@ class Launch:
     """Fields of ``axil.Options``, the observers apart: ``workspace``, ``journal``, ``run_id``,
     ``limits`` …
     """
+    functions: str | None = None
+    """The folder of functions of one's own, where there is one."""
     observers: list[Any] = field(default_factory=list[Any])
     """Objects with methods named like the observer hooks."""
     inputs: list[Callable[[Any, Workflow], Any]] = field(
@@ -127,6 +129,7 @@ def given(found: Mapping[str, Any], options: argparse.Namespace) -> tuple[Given,
     typed = [
         Given(name=name, option=option, value=getattr(options, _slot(name)))
         for name, option in found.items()
+        if hasattr(options, _slot(name))  # else it is of another sub-command
     ]
     for one, other in combinations(typed, 2):
         if other.name in _excluded(one) or one.name in _excluded(other):

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from shlex import quote
 from typing import Any, Final
 
 from axil import AxilError, Workflow
@@ -251,6 +252,21 @@ def differences(kept: Mapping[str, Any], session: Session, *, allow: frozenset[s
     return spec_changes(before, now) or [
         "nothing in the graph itself; perhaps in one that it includes"
     ]
+
+
+def way_on(
+    doing: str, session: Session, options: argparse.Namespace, leave: Iterable[str] = ()
+) -> str:
+    """Return a command of ``axil runs``, with the journal and the leave that it needs."""
+    place = getattr(options, "journal", None)
+    kept = f" --journal {quote(place)}" if place else ""
+    allowed = "".join(f" --allow {quote(each)}" for each in sorted(set(leave)))
+    return f"{session.program} runs {doing}{kept}{allowed}"
+
+
+def leave_of(kept: Mapping[str, Any]) -> set[str]:
+    """Return the leave that a run was begun with."""
+    return {*kept.get("allow", ()), *(("code",) if kept.get("allow_code") else ())}
 
 
 def _text(path: str) -> str | None:

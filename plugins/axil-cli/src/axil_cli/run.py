@@ -29,6 +29,7 @@ from axil_cli.command import Exit, Session, error_lines, is_debugging, misuse, r
 from axil_cli.findings import check_input, not_taken
 from axil_cli.folder import RunFolder, placed
 from axil_cli.plain import as_json, plain, refused, summary
+from axil_cli.record import way_on
 from axil_cli.source import TARGET, as_data, as_input, check_breaks, with_breaks, workflow_of
 from axil_cli.wants import opened
 from axil_cli.watch import Lines, Record
@@ -214,13 +215,12 @@ def watched(job: Job, folder: RunFolder, options: argparse.Namespace, session: S
         page = progress.page if progress is not None else None
         _print(result, session, page, asked, lambda: not_taken(job.workflow.plan, seen.activations))
         if result.status != "done" and "journal" in job.options:
-            words = {*job.options.get("allow", ())}
+            leave = {*job.options.get("allow", ())}
             if job.options.get("origin", {}).get("python"):
-                words.add("code")
-            allowed = "".join(f" --allow {each}" for each in sorted(words))
-            doing, answer = ("answer", " ANSWER") if result.questions else ("resume", "")
-            command = f"{session.program} runs {doing} {result.run_id}{answer}{allowed}"
-            session.tell(f"The run is kept: {command}")
+                leave.add("code")
+            run_id = result.run_id
+            doing = f"answer {run_id} ANSWER" if result.questions else f"resume {run_id}"
+            session.tell(f"The run is kept: {way_on(doing, session, options, leave)}")
     if options.format != "json":
         folder.tell(session)
     if is_debugging() and result.error is not None:
@@ -264,8 +264,25 @@ class Job:
         self._loop = asyncio.get_running_loop()
         if self._is_interrupted:
             self.stop()
-        async with self.workflow:  # a signal that comes meanwhile ends the run before it begins
-            return await run.result()
+        journal: Any = self.options.get("journal")
+        reads = hasattr(journal, "mail")
+        reading = asyncio.ensure_future(_obey(run, journal)) if reads else None
+        try:
+            async with self.workflow:  # a signal meanwhile ends the run before it begins
+                return await run.result()
+        finally:
+            if reading is not None:
+                reading.cancel()
+
+
+async def _obey(run: KernelRun, journal: Any) -> None:
+    """Cancel a run when another process asks for it, as ``axil runs cancel`` does."""
+    while True:
+        await asyncio.sleep(1)
+        for letter in await asyncio.to_thread(journal.mail, [run.id]):
+            if letter.entry.kind == "ended":
+                await asyncio.to_thread(journal.discard, [letter.number])
+                run.cancel(str(letter.entry.data.get("error", "cancelled")))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -6,8 +6,9 @@ import argparse
 import re
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from axil import MISSING, Workflow, run_sync
@@ -272,7 +273,8 @@ class Runs:
     ) -> list[str]:
         """Return the changes in the graph of a run; without leave for code they are unknown."""
         if kept.get("allow_code") and "code" not in options.allow:
-            return ["what: axil runs show --allow code tells"]
+            leave = record.leave_of(kept)
+            return [f"what: {record.way_on(f'show {options.run}', session, options, leave)} tells"]
         with equipped(session, kept.get("functions"), options.allow) as here:
             return record.differences(kept, here, allow=frozenset(options.allow))
 
@@ -351,7 +353,7 @@ class Runs:
         if is_at_work or ReplayIndex(entries).ended is not None:
             ids = [question.id for question in open_questions(entries)]
         if not ids:
-            hint = "axil runs show tells its status."
+            hint = f"{record.way_on(f'show {run_id}', session, options)} tells its status."
             raise misuse("RUN", f'no question of "{run_id}" is open.', hint)
         given = list(options.answers_given)
         if options.answers is not None:
@@ -362,7 +364,10 @@ class Runs:
             for id, value in answers.items():
                 if not journal.post(run_id, answer_entry(id, value)):
                     raise misuse("ANSWER", f'the question "{id}" was answered before.')
-            session.tell(f"{run_id} is at work; the worker or server that runs it goes on.")
+            session.tell(
+                f"{run_id} is at work; the worker or server that runs it goes on. "
+                "A terminal that asks waits for its own answer."
+            )
             return Exit.DONE
         return self._continue(journal, options, session, answers)
 
@@ -408,7 +413,10 @@ class Runs:
                 return watched(job, folder, options, session)
             except JournalError as error:
                 pins = recorded_graph(entries).get("pins", {})
-                for line in _advice(error, run_id, pins, workflow.pins):
+                way = partial(
+                    record.way_on, session=session, options=options, leave=record.leave_of(kept)
+                )
+                for line in _advice(error, run_id, _requirements(pins, workflow.pins), way):
                     session.tell(line)
                 raise
 
@@ -444,7 +452,8 @@ class Runs:
             session.say_json({"run_id": new, "forked_from": run_id})
         else:
             session.say(new)
-        session.tell(f"Resume it: axil runs resume {new}")
+        way = record.way_on(f"resume {new}", session, options, record.leave_of(origin or kept))
+        session.tell(f"Resume it: {way}")
         return Exit.DONE
 
     def _cancel(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
@@ -454,7 +463,7 @@ class Runs:
         if info.status not in _OPEN:
             if info.status == "running":  # the process that runs it reads its mail
                 journal.post(run_id, ended)
-                session.tell(f"{run_id} is at work; the worker or server that runs it ends it.")
+                session.tell(f"{run_id} is at work; the process that runs it ends it.")
                 return Exit.DONE
             raise misuse("RUN", f'"{run_id}" is {info.status} already.')
 
@@ -499,9 +508,9 @@ class Runs:
             if not there:
                 raise misuse("--cut", f'nothing is wrong with a run "{options.cut}".')
             journal.cut(options.cut, there[0].good)
-            session.tell(
-                f"{options.cut} continues from step {there[0].good}: axil runs resume {options.cut}"
-            )
+            leave = record.leave_of(_origin(journal.entries(options.cut), options))
+            way = record.way_on(f"resume {options.cut}", session, options, leave)
+            session.tell(f"{options.cut} continues from step {there[0].good}: {way}")
             return Exit.DONE
         if options.format == "json":
             session.say_json([each._asdict() for each in damages])
@@ -544,10 +553,11 @@ def _tell_changed(
         session.tell(f"{note}it continues with what it began with.")
         for line in record.differences(kept, session, allow=frozenset(options.allow)):
             session.tell(f"    {line}")
-        session.tell(
-            f"    With what is there now: axil runs resume {run_id} --migrate, or axil "
-            f"runs fork {run_id} --current."
+        now, other = (
+            record.way_on(doing, session, options, record.leave_of(kept))
+            for doing in (f"resume {run_id} --migrate", f"fork {run_id} --current")
         )
+        session.tell(f"    With what is there now: {now}, or {other}.")
 
 
 def _forgotten(journal: Any, run_id: str, session: Session) -> bool:
@@ -563,29 +573,31 @@ def _forgotten(journal: Any, run_id: str, session: Session) -> bool:
     return True
 
 
-def _advice(
-    error: JournalError, run_id: str, before: Mapping[str, Any], now: Mapping[str, Any]
-) -> list[str]:
-    """Return the commands that can continue a run whose graph or plugins have changed.
-
-    ``before``, ``now``: its plugins.
-    """
-    if error.id not in ("AX504", "AX524"):
-        return []
-    wanted = [
+def _requirements(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return the requirements of the plugins of a run that are not what is installed now."""
+    return [
         f"{name}=={pin['version']}"
         for name, pin in before.items()
         if version_changes({name: pin}, now)
     ]
-    old = (
-        f"{install_advice(*wanted)}, then axil runs resume {run_id}"
-        if error.id == "AX524"
-        else f"axil runs resume {run_id}"
-    )
+
+
+def _advice(
+    error: JournalError, run_id: str, wanted: Sequence[str], way: Callable[[str], str]
+) -> list[str]:
+    """Return the commands that can continue a run whose graph or plugins have changed.
+
+    ``wanted``: its plugins, as requirements; ``way``: makes a command of what is to be done.
+    """
+    if error.id not in ("AX504", "AX524"):
+        return []
+    old = way(f"resume {run_id}")
+    if error.id == "AX524":
+        old = f"{install_advice(*wanted)}, then {old}"
     return [
         f"finish it on the old one:       {old}",
-        f"continue with the current files:  axil runs resume {run_id} --migrate",
-        f"branch off:                     axil runs fork {run_id} --current",
+        f"continue with the current files:  {way(f'resume {run_id} --migrate')}",
+        f"branch off:                     {way(f'fork {run_id} --current')}",
     ]
 
 

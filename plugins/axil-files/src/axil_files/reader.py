@@ -595,8 +595,13 @@ class Reader:
                 if sinks:
                     found = f"{len(sinks)} nodes have no out-edge ({format_names(sinks, 4)})"
                 message = f"graph lacks a unique natural end; specify end: {found}."
-                first = (sinks or list(names))[0]
-                hint = f"Write end: [{first}], or several in order of preference."
+                hint = f"Write end: [{(sinks or list(names))[0]}]"
+                hint += (
+                    ", or several in order of preference."
+                    if sinks  # else it is a cycle, which would turn until its limit
+                    else ' and cycle_limits: {"*": {rounds: 3, at_limit: exit}}; or lead an edge '
+                    "with a condition out of the cycle."
+                )
                 self._problem("AX115", keys, message, hint, warning=left_open)
         elif not exits and sinks and sinks[0] not in ends:
             ends.append(sinks[0])

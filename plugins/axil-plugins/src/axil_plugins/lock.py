@@ -17,6 +17,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -35,6 +36,7 @@ from axil.plugin import (
     granted,
     noting_wants,
     recorded_files,
+    without_secrets,
 )
 from axil_cli import Exit, Session, add_shared_arguments, as_json
 from axil_files import AnyVariable, dependencies_of, load, python_target
@@ -118,7 +120,7 @@ class Locked:
         )
         if changed:
             place = place_of(launch.file)
-            hint = f"If that is meant: axil lock {launch.file}"
+            hint = f"If that is meant: {_way(launch)}"
             hints = [*[""] * (len(changed) - 1), hint]
             raise ConfigError(
                 Problem("AX737", place, each, hint)
@@ -294,6 +296,19 @@ def _digest(data: bytes) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
+
+
+def _way(launch: Any) -> str:
+    """Return the command that locks a workflow as it is run."""
+    words = ["axil", "lock", launch.file]
+    words += ["--functions", launch.functions] if launch.functions else []
+    variables: Mapping[str, Any] = launch.reading.get("vars") or {}
+    for name, value in variables.items():
+        if not isinstance(value, FromEnvironment) and without_secrets({name: value})[name] == value:
+            words += ["--set", f"{name}={json.dumps(value)}"]
+    for each in sorted(launch.running.get("allow") or ()):
+        words += ["--allow", each]
+    return shlex.join(words)
 
 
 def drift(

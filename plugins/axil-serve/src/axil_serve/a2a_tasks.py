@@ -83,6 +83,7 @@ from axil_serve.conversation import (
     input_from,
     last_nodes,
     output_text,
+    question_text,
     stopped,
     takes_messages,
     until_stopped,
@@ -537,8 +538,11 @@ def _status(run: Mapping[str, Any]) -> TaskStatus:
     parts: list[Part] = []
     if run["questions"]:
         shown = ("id", "text", "kind", "options", "default")
-        asked = [{name: each[name] for name in shown} for each in run["questions"]]
-        parts = [Part(text=asked[0]["text"]), Part(data=_data({"questions": asked}))]
+        every = [{name: each[name] for name in shown} for each in run["questions"]]
+        parts = [
+            Part(text=question_text(run["questions"][0])),
+            Part(data=_data({"questions": every})),
+        ]
     elif run["error"] and run["status"] in OVER:
         parts = [Part(text=run["error"])]
     message = None

@@ -26,7 +26,14 @@ from axil_serve.app import (
     frame,
     text_in,
 )
-from axil_serve.conversation import Words, input_of, last_nodes, output_text, until_stopped
+from axil_serve.conversation import (
+    Words,
+    input_of,
+    last_nodes,
+    output_text,
+    question_text,
+    until_stopped,
+)
 from axil_serve.errors import BadRequest
 from axil_serve.service import OVER, RunService, StreamEvent
 
@@ -123,7 +130,7 @@ class _Agent:
             {
                 "id": f"{self._run_id}:{question['id']}",
                 "reason": question["kind"],
-                "message": question["text"],
+                "message": question_text(question),
                 "metadata": {"options": question["options"]},
             }
             for question in run["questions"]

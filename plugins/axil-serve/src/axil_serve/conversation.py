@@ -233,10 +233,21 @@ def content_text(content: Any) -> str:
     return "".join(texts)
 
 
+def question_text(question: Mapping[str, Any]) -> str:
+    r"""Return the text of a question: what a person is asked to do, then what it is about.
+
+    >>> question_text({"text": "Dear Ada", "data": {"description": "May this be sent?"}})
+    'May this be sent?\n\nDear Ada'
+    """
+    text, description = str(question["text"]), str(question["data"].get("description") or "")
+    parts = [description, text] if description != text else [text]
+    return "\n\n".join(filter(None, parts))
+
+
 def output_text(run: Mapping[str, Any]) -> str:
     """Return the output of a run as a text; of one that asks, its first question."""
     if run["questions"]:
-        return str(run["questions"][0]["text"])
+        return question_text(run["questions"][0])
     output: Any = run["output"]
     if (messages := _messages_of(output)) is not None:
         return content_text(messages[-1]["content"])
@@ -258,6 +269,7 @@ __all__ = [
     "last_nodes",
     "messages_in",
     "output_text",
+    "question_text",
     "stopped",
     "takes_messages",
     "until_stopped",

@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal
 
 from axil.plugin import JournalError
@@ -85,6 +86,8 @@ works with and without them.
 
 _REMOTE = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
 
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
 
 class Store:
     """An open database."""
@@ -133,6 +136,9 @@ class Store:
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:  # a message quotes damage
             os.close(self._lock)
             hint = "Check the path, the permissions and the space on the disk."
+            if getattr(error, "sqlite_errorcode", 0) in _DAMAGED:
+                old, new = quote(f"{folder}"), quote(f"{folder}.damaged")
+                hint = f"Its file is damaged: put a backup there, or begin anew: mv {old} {new}"
             raise unusable(folder, f"{error}", hint) from None
 
     def _connect(self) -> sqlite3.Connection:

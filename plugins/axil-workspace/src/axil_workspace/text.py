@@ -17,6 +17,9 @@ _BOMS: Final = (
 )
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
+_PDF: Final = b"%PDF-"
+"""The beginning of a document that may hold nothing but signs of ASCII, and is no text."""
+
 
 def decoded(data: bytes, encoding: str, path: str) -> tuple[str, str]:
     r"""Return the text, and the encoding that gives the same bytes again.
@@ -33,7 +36,7 @@ def decoded(data: bytes, encoding: str, path: str) -> tuple[str, str]:
     marked = next((name for mark, name in _BOMS if data.startswith(mark)), None)
     if marked is not None:
         return _strict(data, marked, path), marked
-    if b"\0" in data:
+    if b"\0" in data or data.startswith(_PDF):
         hint = "Call describe_file for its type, and process it with a program."
         raise TextFault("AX883", f'"{path}" is not a text file.', hint)
     try:

@@ -113,7 +113,7 @@ class RunBatch:
             )
         is_done = all(result.status == "done" for result in results)
         if not is_done:
-            _advise(batch, session)
+            _advise(batch, session, options)
         return Exit.INTERRUPTED if not is_whole else Exit.DONE if is_done else Exit.FAILED
 
 
@@ -149,13 +149,18 @@ def _name(workflow: str, table: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]+", "-", "-".join(filter(None, parts))).strip("-") or "batch"
 
 
-def _advise(batch: Batch, session: Session) -> None:
+def _advise(batch: Batch, session: Session, options: argparse.Namespace) -> None:
+    from axil_cli.record import way_on
+
     results = batch.all_results()
     first = next((result for result in results if result.error), None)
     if first is not None:
         session.tell(f"{first.run_id}: {first.error}")
     if asked := [result for result in results if result.status == "paused"]:
-        session.tell(f"Answer with {session.program} runs answer {asked[0].run_id} ANSWER")
+        is_python = bool(batch.options["origin"].get("python"))
+        leave = {*batch.options["allow"], *(("code",) if is_python else ())}
+        way = way_on(f"answer {asked[0].run_id} ANSWER", session, options, leave)
+        session.tell(f"Answer with {way}")
     if batch.is_over_budget:
         session.tell(f"The budget of {batch.budget:g} is used up: {batch.cost:.4f} was spent.")
     session.tell("The same command again continues with the rows that are not done.")

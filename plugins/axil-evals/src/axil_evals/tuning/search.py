@@ -408,7 +408,8 @@ def split(dataset: Dataset, search: Search) -> tuple[Dataset, Dataset]:
             f"of {len(cases)} cases {number} are held out, with {search.repeats} trials each: "
             "no difference could be told from chance."
         )
-        raise TuneError("AX986", message, "Give more cases, or more --repeats.")
+        more = ", or more --repeats" if number else ""  # of nothing there is nothing to repeat
+        raise TuneError("AX986", message, f"Give more cases{more}.")
 
     def part(name: str, *, is_held: bool) -> Dataset:
         chosen = tuple(case for case in dataset.cases if (case.name in held) is is_held)

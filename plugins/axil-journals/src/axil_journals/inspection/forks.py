@@ -151,7 +151,10 @@ def _check_step(entry: Entry, edit: Edit, *, is_placed: bool) -> None:
         return
     found = f"{entry.kind} {entry.activation}".strip() if is_placed else "no step"
     message = f"an outcome is edited at the step of a node; found {found}."
-    hint = "Name a step of the kind done (axil runs show); for the state, also the first step."
+    hint = (
+        "Name a step of the kind done (axil runs show RUN --steps); for the state, also the "
+        "first step."
+    )
     raise JournalError(message, id="AX528", hint=hint)
 
 

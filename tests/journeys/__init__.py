@@ -1,0 +1,1 @@
+"""Stories of people who use axil, with the parts that they have."""
