@@ -41,7 +41,7 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
         "the grants of each file; none for hooks; an import path after may_import, AX148",
     ),
     "axil/registry/registry.py": ("import_module", "the targets of entry points, under the policy"),
-    "axil/runtime/freed.py": (
+    "axil/runtime/unconfined.py": (
         "granted granted granted",
         "none: the journal, the channel and the observers are the caller's",
     ),

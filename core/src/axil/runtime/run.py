@@ -49,12 +49,12 @@ from axil.kernel.scopes import machine_type
 from axil.kernel.state import State
 from axil.kernel.tokens import Changes, Out, Task
 from axil.kernel.values import isolate, unshared
-from axil.runtime.freed import free_observers, freed, freed_options
 from axil.runtime.meters import meter_of
 from axil.runtime.pool import SLICE, LocalExecutor, WorkerPool, as_failure
 from axil.runtime.recorder import Progress, Recorder
 from axil.runtime.result import Options, Result, made
 from axil.runtime.services import REAL_CLOCK, Pause, RunServices, paused_by
+from axil.runtime.unconfined import unconfine_observers, unconfined, unconfined_options
 from axil.settings.grants import granted
 from axil.spec.graph import Limits
 
@@ -336,7 +336,7 @@ class RunLoop:
             grants: those of the file that confine the run; None: it is Python code's.
         """
         if grants is not None:
-            options, recorder = freed_options(options, grants), freed(recorder)
+            options, recorder = unconfined_options(options, grants), unconfined(recorder)
         self._recorder, self._plan = recorder, root.plan
         self.limits: Limits = options.limits or root.plan.graph.spec.limits
         most = self.limits.firings
@@ -349,7 +349,7 @@ class RunLoop:
             else Observers.freeze(hooks, options.observers, run_id)
         )
         if grants is not None and observers is not NO_OBSERVERS:
-            free_observers(observers)
+            unconfine_observers(observers)
         known = None if recorder is None else recorder.known
         self._deciders = deciders = None
         if hooks is not None:  # else none of it is imported
@@ -357,7 +357,7 @@ class RunLoop:
 
             self._deciders = deciders = Deciders(hooks)
             if grants is not None:
-                self._deciders = deciders = freed(deciders)
+                self._deciders = deciders = unconfined(deciders)
         self.scheduler = Scheduler(
             root,
             known=known,

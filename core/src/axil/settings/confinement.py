@@ -362,13 +362,13 @@ def _submit(pool: Any, call: Any, /, *given: Any, **named: Any) -> Any:
     return _submitting(pool, call, *given, **named)
 
 
-def _start(thread: threading.Thread) -> None:
+def _start(self: threading.Thread) -> None:
     """Start a thread, with the grants in force; those of a pool work for many."""
     grants = current_grants()
-    target = getattr(thread, "_target", None)
+    target = getattr(self, "_target", None)
     if grants is not None and getattr(target, "__module__", "") != "concurrent.futures.thread":
-        thread.run = functools.partial(_within, grants, thread.run)
-    _starting(thread)
+        self.run = functools.partial(_within, grants, self.run)
+    _starting(self)
 
 
 @functools.cache
@@ -378,7 +378,8 @@ def install() -> None:
     Beside the hook, which cannot be taken out, ``Thread.start`` and ``ThreadPoolExecutor.submit``
     carry the grants along, and ``socket.getaddrinfo`` notes which addresses a granted host has.
     """
-    _temporary(), _installed()
+    _temporary()  # looked up once, before anything is confined
+    _installed()
     threading.Thread.start = _start
     ThreadPoolExecutor.submit = _submit
     socket.getaddrinfo = _resolved

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class _Freed:
+class _Unconfined:
     """An object whose methods are called, and awaited, outside of all confinement."""
 
     __slots__ = ("_of",)
@@ -31,15 +31,15 @@ class _Freed:
     def __getattr__(self, name: str) -> Any:
         with granted(None):
             value = getattr(self._of, name)
-        return freed_call(value) if callable(value) else value
+        return unconfined_call(value) if callable(value) else value
 
 
-def freed(given: T) -> T:
+def unconfined(given: T) -> T:
     """Return ``given``, or None, as an object that is used outside of all confinement."""
-    return given if given is None else cast("T", _Freed(given))
+    return given if given is None else cast("T", _Unconfined(given))
 
 
-def freed_call(call: Callable[..., Any]) -> Callable[..., Any]:
+def unconfined_call(call: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function as one that is called, and awaited, outside of all confinement."""
 
     @functools.wraps(call, updated=())
@@ -56,8 +56,8 @@ async def _awaited(given: Awaitable[Any]) -> Any:
         return await given
 
 
-def freed_options(options: Options, grants: Grants) -> Options:
-    """Return the options of a run that is confined to ``grants``, with what they hold freed.
+def unconfined_options(options: Options, grants: Grants) -> Options:
+    """Return the options of a run that is confined to ``grants``, with what they hold unconfined.
 
     The run's workspace is open to the file's components.
     """
@@ -65,16 +65,18 @@ def freed_options(options: Options, grants: Grants) -> Options:
         grants.declared.folders.add(str(Path(options.workspace).resolve()))
     return replace(
         options,
-        channel=freed(options.channel),
-        clock=freed(options.clock),
-        executor=freed(options.executor),
+        channel=unconfined(options.channel),
+        clock=unconfined(options.clock),
+        executor=unconfined(options.executor),
     )
 
 
-def free_observers(observers: Observers) -> Observers:
+def unconfine_observers(observers: Observers) -> Observers:
     """Have the observers of a confined run called outside of its confinement."""
     for name in OBSERVER_HOOKS:
         if (call := getattr(observers, name)) is not None:
-            setattr(observers, name, freed_call(call))
-    observers.heard = {kind: freed_call(call) for kind, call in observers.heard.items()}
+            setattr(observers, name, unconfined_call(call))
+    observers.receivers = {
+        kind: unconfined_call(call) for kind, call in observers.receivers.items()
+    }
     return observers
