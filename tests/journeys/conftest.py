@@ -1,4 +1,4 @@
-"""What the stories need: terminals, a browser, a database."""
+"""The equipment of the stories: terminals, a browser, a database."""
 
 from __future__ import annotations
 

@@ -188,20 +188,20 @@ class Hint:
     line: str
     code: int
     advice: str
-    """What is printed, as a pattern; its group is what is typed, or added."""
+    """The printed text, as a pattern; its group is what is typed, or added."""
     adds: bool = False
     """The advice is added to the command, instead of typed."""
     source: tuple[str, ...] = ()
     """Parts of the texts in the sources that this row follows."""
     first: tuple[tuple[str, int], ...] = ()
-    """What was typed before, with its exit codes."""
+    """The commands that were typed before, with their exit codes."""
     then: tuple[str, ...] = ()
-    """What is done between the advice and the next command."""
+    """The commands between the advice and the next one."""
     fill: tuple[tuple[str, str], ...] = ()
-    """What a person puts in the place of words like ANSWER."""
+    """The words that a person puts in the place of others, as of ANSWER."""
     cured: int = 0
     shows: str = ""
-    """What is seen then."""
+    """The text that is seen then."""
 
 
 ADD = {"adds": True}

@@ -137,7 +137,7 @@ def workflow(row: Row) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
-    """How a run ended, in the words that all front ends share."""
+    """The end of a run, in the words that all front ends share."""
 
     status: str
     output: str = ""
