@@ -111,6 +111,7 @@ thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/fuzz
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/integration/test_teams.py -k service
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-process
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto --dist worksteal tests/journeys
 
 # MCP servers that others wrote, where npm is at hand; they are kept outside the checkout.
 foreign: $(STAMP)

@@ -1,15 +1,17 @@
-"""What the stories need: terminals, a browser, a database."""
+"""The equipment of the stories: terminals, a browser, a database."""
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.journeys.person import Terminal, browser
+from tests.journeys.person import ROOT, Terminal, browser
 
 
 @pytest.fixture
@@ -41,6 +43,24 @@ def desk(terminal: Terminal) -> Terminal:
     page.drawString(72, 700, "From 2026-01-01 to 2026-12-31, at 1200 a year.")
     page.save()
     return terminal
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """Start a PostgreSQL server, as the tests of axil-postgres do, and yield its address."""
+    path = ROOT / "plugins/axil-postgres/tests/server.py"
+    spec = importlib.util.spec_from_file_location("postgres_server_of_journeys", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    server = module.start_server()
+    if server is None:
+        pytest.skip("there is no PostgreSQL server to start")
+    try:
+        yield server.url
+    finally:
+        server.close()
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ def eventually(question: Callable[[], T], *, seconds: float = WAIT_SECONDS) -> T
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Screen:
-    """What a command showed: its output, the rest, and its exit code."""
+    """The text that a command showed: its output, the rest, and its exit code."""
 
     line: str
     out: str
@@ -286,7 +286,7 @@ class Server:
 
 @contextmanager
 def browser() -> Iterator[Any]:
-    """A Chromium, as the tests of the page find it; None: there is none."""
+    """Yield a Chromium, as the tests of the page find it; None: there is none."""
     import shutil
 
     try:

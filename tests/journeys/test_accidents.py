@@ -1,4 +1,4 @@
-"""What goes wrong: Ctrl-C, a kill, a damaged journal, a full house, a body that raises."""
+"""Accidents: Ctrl-C, a kill, a damaged journal, a body that raises."""
 
 from __future__ import annotations
 

@@ -188,20 +188,20 @@ class Hint:
     line: str
     code: int
     advice: str
-    """What is printed, as a pattern; its group is what is typed, or added."""
+    """The printed text, as a pattern; its group is what is typed, or added."""
     adds: bool = False
     """The advice is added to the command, instead of typed."""
     source: tuple[str, ...] = ()
     """Parts of the texts in the sources that this row follows."""
     first: tuple[tuple[str, int], ...] = ()
-    """What was typed before, with its exit codes."""
+    """The commands that were typed before, with their exit codes."""
     then: tuple[str, ...] = ()
-    """What is done between the advice and the next command."""
+    """The commands between the advice and the next one."""
     fill: tuple[tuple[str, str], ...] = ()
-    """What a person puts in the place of words like ANSWER."""
+    """The words that a person puts in the place of others, as of ANSWER."""
     cured: int = 0
     shows: str = ""
-    """What is seen then."""
+    """The text that is seen then."""
 
 
 ADD = {"adds": True}
@@ -324,7 +324,6 @@ HINTS: dict[str, Hint] = {
         advice=r"The run is kept: (axil .*)",
         fill=ANSWER,
         shows="It went on.",
-        source=("answer {run} ANSWER",),
     ),
     "an answer where the journal is elsewhere": Hint(
         line=f"{RUN} --journal 'a place'",
@@ -376,7 +375,6 @@ HINTS: dict[str, Hint] = {
         first=(("axil run raises.py:graph --input x --run-id r", 1),),
         then=("touch mended",),
         shows="mended",
-        source=("resume {new}",),
     ),
     "a step to edit": Hint(
         line="axil runs fork r --at 2 --output 1 --as new",
@@ -410,7 +408,6 @@ HINTS: dict[str, Hint] = {
         advice=r"(axil runs show r) tells",
         first=(("axil run brief.yaml --input x --run-id r", 0),),
         shows="r brief done",
-        source=("show {run_id}",),
     ),
     "prompts": Hint(
         line="axil runs show r --prompts",
@@ -445,7 +442,6 @@ HINTS: dict[str, Hint] = {
             ("axil run code.yaml --input x --run-id r --allow code --break shout", 3),
             ("sed -i s/upper/lower/ code.yaml", 0),
         ),
-        source=("show {options.run}",),
         shows="shout",
     ),
     "a graph in Python that changed": Hint(
@@ -536,7 +532,6 @@ HINTS: dict[str, Hint] = {
         ),
         advice=r"If that is meant: (axil lock .*)",
         shows="written",
-        source=("If that is meant",),
     ),
     "a run of a dataset": Hint(
         line="axil eval run cases.yaml kept",
@@ -679,7 +674,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "it is said to a model, or in Python, and not on a terminal": (
         "Where something needs leave (--allow)",
         "what reaches the node",
-        'allow={"{word}"}',
         'allow={{"{word}"}}',
         "allow all programs",
         "Pass workspace=",
