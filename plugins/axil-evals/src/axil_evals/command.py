@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from axil import run_sync
-from axil.plugin import use_registry
+from axil.plugin import use_registry, without_secrets
 from axil_agent import Recorder, Replay
 from axil_cli import add_shared_arguments
 from axil_evals.comparison import compare
@@ -111,7 +111,7 @@ class Eval:
                 )
             )
         for path, write in zip(options.out, writers, strict=True):
-            Path(path).write_text(write(report), "utf-8")
+            Path(path).write_text(without_secrets(write(report)), "utf-8")
         session.say(WRITERS[options.format](report))
         return 0 if all(report.passes(name) for name in report.trials) else 1
 

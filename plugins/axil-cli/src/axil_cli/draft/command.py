@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from axil import Result, Workflow, run_sync
-from axil.plugin import UnknownComponent, is_private, make_component
+from axil.plugin import UnknownComponent, file_without_secrets, is_private, make_component
 from axil_cli.draft.errors import DraftError
 from axil_cli.draft.record import LAST, DraftRecord, put
 from axil_cli.draft.vocabulary import vocabulary
@@ -231,7 +231,7 @@ class _Drafting:
 
     def _note(self, message: Any) -> None:
         record = self.record
-        record.text, record.is_fine = message["file"], message["fine"]
+        record.text, record.is_fine = file_without_secrets(message["file"]), message["fine"]
         record.summary = message["summary"]
         record.write(self.folder)
 

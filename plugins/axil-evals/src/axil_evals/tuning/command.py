@@ -12,7 +12,7 @@ from typing import Any, cast
 import yaml
 
 from axil import run_sync
-from axil.plugin import use_registry
+from axil.plugin import file_without_secrets, use_registry, without_secrets
 from axil_cli import add_shared_arguments
 from axil_evals.datasets import read_dataset
 from axil_evals.tuning.errors import TuneError
@@ -126,10 +126,11 @@ class Tune:
         finally:
             journal.close()
         evidence = out.with_suffix(".md")
-        evidence.write_text(as_markdown(tuned, file.name, dataset.name, search), "utf-8")
+        said = as_markdown(tuned, file.name, dataset.name, search)
+        evidence.write_text(without_secrets(said), "utf-8")
         session.say(as_text(tuned))
         if tuned.outcome == "better":
-            out.write_text(tuned.text, "utf-8")
+            out.write_text(file_without_secrets(tuned.text), "utf-8")
             session.say(f"file      {out}")
         session.say(f"evidence  {evidence}")
         return FOUND if tuned.outcome == "better" else NOTHING
