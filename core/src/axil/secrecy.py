@@ -43,6 +43,10 @@ _ESCAPE: Final = re.compile(
     r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
     r"|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'\\/bfnrt]))"
 )
+_CUT: Final = re.compile(r"(?:\\+(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?|%(?:25)*[0-9a-fA-F]?)$")
+"""An escape whose end is missing."""
+_LONGEST: Final = 2_000
+"""Characters at the end of a text in which the beginning of a secret with escapes is looked for."""
 _LETTERS: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _LETTER_OF: Final = {character: letter for letter, character in _LETTERS.items()}
 _lock = threading.Lock()
@@ -61,11 +65,13 @@ def keep_secret(value: str, shown: str = REDACTED) -> None:
     _keep((text, *_inner(text)), shown)
 
 
-def keep_password(value: str, shown: str = REDACTED) -> None:
+def keep_password(value: str, shown: str = REDACTED) -> bool:
     """Let ``without_secrets`` know the password in a URL or a text of connection, and not the rest
-    of it.
+    of it; return whether there is one.
     """
-    _keep(tuple(_inner(str.__str__(value))), shown)
+    found = tuple(filter(None, _inner(str.__str__(value))))
+    _keep(found, shown)
+    return bool(found)
 
 
 def _inner(text: str) -> Iterator[str]:
@@ -159,10 +165,12 @@ def _replaced(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
     if "\\" not in text and "%" not in text:
         return text
     plain = _folded(text)
-    for secret, shown in _folded_pairs(pairs):
+    for secret, shown, forms in _folded_values(pairs):
         if secret in plain:
-            text, count = _spelled(secret).subn(lambda _, shown=shown: shown, text)
-            if not count:  # in a spelling that is none of those
+            for form in forms:
+                text = _spelled(form).sub(lambda _, shown=shown: shown, text)
+            plain = _folded(text)
+            if secret in plain:  # in a spelling that is none of those
                 return _as_data(text, pairs, shown)
     return text
 
@@ -197,7 +205,20 @@ def held_back(text: str) -> int:
             if secret.startswith(text[at:]):
                 most = len(text) - at
             at = text.find(secret[0], at + 1)
-    return most
+    return max(most, _spelled_end(text)) if "%" in text or "\\" in text else most
+
+
+def _spelled_end(text: str) -> int:
+    """Return the same for secrets that are written with escapes, of which the last may be cut."""
+    wanted = [secret for secret, _, _ in _folded_values(_known)]
+    first = {"%", "\\", *(secret[0] for secret in wanted)}
+    end = text[-_LONGEST:]
+    for at, character in enumerate(end):
+        if character in first:
+            plain = _folded(_CUT.sub("", end[at:])).rstrip("\ufffd")
+            if any(secret.startswith(plain) for secret in wanted):
+                return len(end) - at
+    return 0
 
 
 # ------------------------------------------------------------------------------------- spellings
@@ -231,13 +252,18 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=8)
-def _folded_pairs(pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """Return the values in their folded form, each once, the longest first."""
-    folded: dict[str, str] = {}
+def _folded_values(
+    pairs: tuple[tuple[str, str], ...],
+) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """Return the values in their folded form, each once, the longest first; with what stands in
+    their place, and the forms that fold to it.
+    """
+    folded: dict[str, tuple[str, list[str]]] = {}
     for secret, shown in pairs:
         if len(plain := _folded(secret)) >= _SHORTEST:
-            folded.setdefault(plain, shown)
-    return tuple(sorted(folded.items(), key=lambda pair: -len(pair[0])))
+            folded.setdefault(plain, (shown, []))[1].append(secret)
+    found = ((plain, shown, (*forms, plain)) for plain, (shown, forms) in folded.items())
+    return tuple(sorted(found, key=lambda each: -len(each[0])))
 
 
 _BACK: Final = r"(?:\\|%(?:25)*5[cC])"
@@ -246,7 +272,7 @@ _BACK: Final = r"(?:\\|%(?:25)*5[cC])"
 
 @lru_cache(maxsize=256)
 def _spelled(secret: str) -> re.Pattern[str]:
-    """Return the pattern of all spellings of a value, which is given in its folded form."""
+    """Return the pattern of all spellings of a value."""
     return re.compile("".join(map(_spellings, secret)))
 
 

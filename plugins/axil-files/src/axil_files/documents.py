@@ -26,6 +26,7 @@ from axil.plugin import (
     format_names,
     format_value,
     is_private,
+    keep_password,
     keep_secret,
     note_want,
     with_article,
@@ -558,6 +559,8 @@ class _Resolver:
             return found
         if isinstance(value, str) and (name in self.secrets or is_private(name)):
             keep_secret(value, "${" + name + "}")
+            value = FromEnvironment(value, "${" + name + "}")
+        elif isinstance(value, str) and keep_password(value):  # of an address
             value = FromEnvironment(value, "${" + name + "}")
         self._known[name] = value
         return value
