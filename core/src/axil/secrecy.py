@@ -27,6 +27,9 @@ _SHORTEST: Final = 8
 """
 _MOST: Final = 1_000
 """Values that are known at once; the oldest are forgotten."""
+_HEAD: Final = 12
+"""Letters at the beginning of a key that are enough to find it by."""
+_KEY: Final = re.compile(r"(?=.*\d|.+[A-Z])(?=.*[a-z\d])[^\s{}\[\]<>,;]{12}", re.DOTALL)
 _DEEPEST: Final = 4
 """The number of times that a text is looked for within escapes within escapes."""
 _SCHEME: Final = re.compile(r"(?:basic|bearer|token)\s+(\S+)", re.IGNORECASE)
@@ -158,21 +161,55 @@ def _covered(value: Any, pairs: tuple[tuple[str, str], ...]) -> Any:
     return value
 
 
-def _replaced(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
-    for secret, shown in pairs:
-        if secret in text:
-            text = text.replace(secret, shown)
-    if "\\" not in text and "%" not in text:
-        return text
+def _replaced(text: str, pairs: tuple[tuple[str, str], ...], *, is_cut: bool = True) -> str:
+    """``is_cut``: the text may have the beginning of a secret alone, which is replaced, too."""
+    found = [each for each in pairs if _head(each[0]) in text]
+    for secret, shown in found:
+        text = text.replace(secret, shown)
+    for secret, shown in found if is_cut else ():
+        if _head(secret) in text:
+            text = _without_cut(text, re.compile(re.escape(_head(secret))), secret, shown)
+    has_escapes = "\\" in text or "%" in text
+    return _without_spelled(text, pairs, is_cut=is_cut) if has_escapes else text
+
+
+def _without_spelled(text: str, pairs: tuple[tuple[str, str], ...], *, is_cut: bool) -> str:
+    """Return a text without secrets that are written with escapes."""
     plain = _folded(text)
     for secret, shown, forms in _folded_values(pairs):
-        if secret in plain:
-            for form in forms:
-                text = _spelled(form).sub(lambda _, shown=shown: shown, text)
-            plain = _folded(text)
-            if secret in plain:  # in a spelling that is none of those
-                return _as_data(text, pairs, shown)
+        if _head(secret) not in plain:
+            continue
+        for form in forms:
+            text = _spelled(form).sub(lambda _, shown=shown: shown, text)
+        for form in forms if is_cut else ():
+            text = _without_cut(text, _spelled(_head(form)), form, shown)
+        plain = _folded(text)
+        if secret in plain:  # in a spelling that is none of those
+            return _as_data(text, pairs, shown)
     return text
+
+
+@lru_cache(maxsize=4 * _MOST)
+def _head(secret: str) -> str:
+    """Return the beginning of a secret by which it is found where a text was cut inside it; all of
+    it, where this could be found in ordinary words.
+    """
+    head = secret[:_HEAD]
+    return head if _KEY.fullmatch(head) and "://" not in secret else secret
+
+
+def _without_cut(text: str, head: re.Pattern[str], secret: str, shown: str) -> str:
+    """Return a text without what it has of a secret, from the head on."""
+    parts: list[str] = []
+    end = 0
+    while found := head.search(text, end):
+        parts += [text[end : found.start()], shown]
+        end = found.end()
+        for character in secret[len(_head(secret)) :]:
+            if (further := _spelled(character).match(text, end)) is None:
+                break
+            end = further.end()
+    return "".join([*parts, text[end:]])
 
 
 def _as_data(text: str, pairs: tuple[tuple[str, str], ...], shown: str) -> str:
@@ -190,13 +227,20 @@ def has_secrets() -> bool:
     return bool(_known)
 
 
-def held_back(text: str) -> int:
-    """Return how many characters at the end of a text may be the beginning of a secret.
+def shown_and_held(text: str) -> tuple[str, str]:
+    """Return what may be shown of a text of which more may come, without secrets; and the end that
+    may be the beginning of a secret.
 
     >>> keep_secret("canary-3")
-    >>> held_back("the key is canar"), held_back("no")
-    (5, 0)
+    >>> shown_and_held("the key is canar"), shown_and_held("no")
+    (('the key is ', 'canar'), ('no', ''))
     """
+    text = _replaced(text, _known, is_cut=False)
+    end = len(text) - _held_back(text)
+    return without_secrets(text[:end]), text[end:]
+
+
+def _held_back(text: str) -> int:
     most = 0
     for secret, _ in _known:
         # where the first letter of a secret is, from the longest end on
@@ -270,7 +314,7 @@ _BACK: Final = r"(?:\\|%(?:25)*5[cC])"
 """A backslash, as it is or as URLs write it."""
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1_000)
 def _spelled(secret: str) -> re.Pattern[str]:
     """Return the pattern of all spellings of a value."""
     return re.compile("".join(map(_spellings, secret)))
@@ -333,8 +377,8 @@ __all__ = [
     "REDACTED",
     "file_without_secrets",
     "has_secrets",
-    "held_back",
     "keep_password",
     "keep_secret",
+    "shown_and_held",
     "without_secrets",
 ]

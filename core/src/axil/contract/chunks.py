@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
-from axil.secrecy import has_secrets, held_back, without_secrets
+from axil.secrecy import has_secrets, shown_and_held, without_secrets
 
 _TEXT: Final = "text"
 
@@ -72,10 +72,8 @@ class _Shown:
         else:
             if self._held and _text_of(self._of)[1] != kind:
                 yield from self.rest()
-            said = without_secrets(self._held + text)
-            length = held_back(said)
-            self._held, self._of = said[len(said) - length :], chunk
-            said = said[: len(said) - length]
+            said, self._held = shown_and_held(self._held + text)
+            self._of = chunk
             yield chunk if said == text else _with_text(chunk, said)
         self._count += kind != "retry"
 
@@ -84,7 +82,7 @@ class _Shown:
         if self._held:
             held, self._held = self._held, ""
             self._more.append(self._count)
-            yield _with_text(self._of, held)
+            yield _with_text(self._of, without_secrets(held))
 
     def _reset(self, chunk: Mapping[str, Any]) -> Any:
         """Return a reset, which counts what was shown beside the firing's own chunks."""
