@@ -40,15 +40,22 @@ from axil_agent import Recorder, Scripted
 from axil_cli.main import main
 from axil_files import load
 from axil_journals import MemoryJournal
+from axil_mcp import WorkflowServer
 from axil_otel import OpenTelemetry
-from axil_serve import Access, Caller, RunService, app_of
-from axil_serve.a2a import A2a
-from axil_serve.access import token_digest
-from axil_serve.agui import AgUi
-from axil_serve.chat import ChatCompletions
-from axil_serve.responses import Responses
+from axil_serve import (
+    A2a,
+    Access,
+    AgUi,
+    Caller,
+    ChatCompletions,
+    Responses,
+    RunService,
+    app_of,
+    token_digest,
+)
 from axil_sqlite import SqliteJournal
 from axil_testing.stub import Act, Stub
+from tests.internals import internal
 
 _numbers = itertools.count()
 PEER = "peer-" * 8
@@ -463,8 +470,7 @@ def test_the_answers_of_an_mcp_server_have_no_secret(echo, fails):
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
 
-    from axil_mcp.leaving import MessageStream
-
+    stream = internal("mcp_leaving").MessageStream
     sent: list[Any] = []
 
     class Wire:
@@ -475,7 +481,7 @@ def test_the_answers_of_an_mcp_server_have_no_secret(echo, fails):
     content = {"content": [{"type": "text", "text": said}], "structuredContent": {"output": said}}
     answer |= {"error": {"code": 1, "message": said}} if fails else {"result": content}
     message = jsonrpc_message_adapter.validate_python(answer, by_name=False)
-    asyncio.run(MessageStream(Wire()).send(SessionMessage(message)))
+    asyncio.run(stream(Wire()).send(SessionMessage(message)))
     assert "Your key is" in sent[0]
     assert_absent(secret, *sent)
 
@@ -484,11 +490,9 @@ def test_an_mcp_server_over_http_has_no_secret(echo):
     secret, said = echo
     from pydantic import SecretStr
 
-    from axil_mcp.guard import HttpConfig, app_of as mcp_app
-    from axil_mcp.serving import WorkflowServer
-
+    guard = internal("mcp_guard")
     server = WorkflowServer({"flow": echoing(said)})
-    app = mcp_app(server, HttpConfig(token=SecretStr(PEER)))
+    app = guard.app_of(server, guard.HttpConfig(token=SecretStr(PEER)))
     accept = "application/json, text/event-stream"
     headers = {"authorization": f"Bearer {PEER}", "accept": accept, "host": "127.0.0.1"}
 

@@ -60,6 +60,7 @@ from axil_files.documents import (
     resolve,
 )
 from axil_files.format import Shapes, is_version_0, workflow_schema
+from axil_files.keys import literal_keys
 from axil_files.reader import Reader
 from axil_files.templates import expand
 
@@ -626,6 +627,7 @@ def spec_from_document(document: Document, reading: LoadOptions | None = None) -
         raise SpecError(dict.fromkeys([*errors, *unfit]))
     problems.extend(_requirements(spec, document.place()))
     problems.extend(_version(spec, document.place("version")))
+    problems.extend(literal_keys(document))
     around = {
         "folder": using.folder,
         "root": using.root,
