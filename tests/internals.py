@@ -53,6 +53,8 @@ PLACES = {
     "memory_lines": "axil_context.memory.lines",  # fuzz: the same
     "memory_skills": "axil_context.memory.skills",  # fuzz: the same
     "retrieval_table": "axil_context.retrieval.table",  # fuzz: the same
+    "mcp_guard": "axil_mcp.guard",  # hostile: what leaves a server
+    "mcp_leaving": "axil_mcp.leaving",  # hostile: the same
     "mcp_oauth": "axil_mcp.oauth",  # fuzz: the same
     "mcp_waiting": "axil_mcp.waiting",  # fuzz: the same
     "advisories": "axil_plugins.advisories",  # fuzz: the same

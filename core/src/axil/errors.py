@@ -53,13 +53,30 @@ class Problem:
     def __str__(self) -> str:
         where = f"{self.where}: " if self.where else ""
         hint = f" {self.hint}" if self.hint else ""
-        return f"{self.id} {where}{self.message}{hint}"
+        return _shown(f"{self.id} {where}{self.message}{hint}")
+
+    def __repr__(self) -> str:
+        fields = (f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return _shown(f"Problem({', '.join(fields)})")
+
+
+def _shown(text: str) -> str:
+    """Return what an error says without the secrets of this process."""
+    from axil.secrecy import without_secrets
+
+    return without_secrets(text)
 
 
 class AxilError(Exception):
     """The root of all errors of axil."""
 
     id: str = "AX000"
+
+    def __str__(self) -> str:
+        return _shown(super().__str__())
+
+    def __repr__(self) -> str:
+        return _shown(super().__repr__())
 
 
 class _Problems(AxilError, ValueError):

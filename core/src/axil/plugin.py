@@ -49,17 +49,19 @@ _SUBJECTS = {
     },
     "Configuration and secrets": {
         "registry.components": "make_component",
+        "secrecy": """
+            REDACTED file_without_secrets keep_password keep_secret without_secrets
+        """,
         "settings.decoding": "decode_config refers_to",
         "settings.grants": """
             Grants current_grants granted is_axils note_own
         """,
+        "settings.leaving": "answer_without_secrets stream_without_secrets",
         "settings.misfits": "Misfit misfits",
         "settings.outside": """
             Address EnvName ImportPath Outside Program ReadPath WritePath
         """,
-        "settings.redaction": """
-            is_private keep_secret redact_data redact_text secret_spans without_secrets
-        """,
+        "settings.redaction": "is_private redact_data redact_text secret_spans",
         "settings.secrets": "Secret resolve_secret",
         "settings.wants": "Want note_want noting_wants refusals_of",
         "spec.graph": "FromEnvironment Place",

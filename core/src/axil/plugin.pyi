@@ -152,6 +152,13 @@ from axil.registry.registry import (
     default_registry as default_registry,
     use_registry as use_registry,
 )
+from axil.secrecy import (
+    REDACTED as REDACTED,
+    file_without_secrets as file_without_secrets,
+    keep_password as keep_password,
+    keep_secret as keep_secret,
+    without_secrets as without_secrets,
+)
 from axil.settings.decoding import decode_config as decode_config, refers_to as refers_to
 from axil.settings.excerpts import format_value as format_value
 from axil.settings.grants import (
@@ -160,6 +167,10 @@ from axil.settings.grants import (
     granted as granted,
     is_axils as is_axils,
     note_own as note_own,
+)
+from axil.settings.leaving import (
+    answer_without_secrets as answer_without_secrets,
+    stream_without_secrets as stream_without_secrets,
 )
 from axil.settings.misfits import Misfit as Misfit, misfits as misfits
 from axil.settings.outside import (
@@ -174,11 +185,9 @@ from axil.settings.outside import (
 from axil.settings.policy import Policy as Policy
 from axil.settings.redaction import (
     is_private as is_private,
-    keep_secret as keep_secret,
     redact_data as redact_data,
     redact_text as redact_text,
     secret_spans as secret_spans,
-    without_secrets as without_secrets,
 )
 from axil.settings.secrets import Secret as Secret, resolve_secret as resolve_secret
 from axil.settings.wants import (

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from axil.contract.chunks import ChunkCover
 from axil.kernel.tokens import ENTRY
 from axil.kernel.values import isolate
 
@@ -134,6 +135,11 @@ class Observers:
                         _guarded(method, taken, parameters, type(other).__name__, other, dropped)
                     )
             setattr(self, name, _one(calls))
+        if self.chunk is not None:
+            chunks = ChunkCover(self.chunk)
+            self.chunk = chunks
+            for name in ("firing_finished", "firing_failed"):
+                setattr(self, name, chunks.before(getattr(self, name)))
         found: dict[str, Any] = {kind: getattr(self, f"firing_{kind}") for kind in _REPORTS}
         self.receivers = {kind: call or _ignored for kind, call in found.items()}
         wanted = {kind for kind, call in found.items() if call is not None}

@@ -16,6 +16,7 @@ from axil.kernel.events import CycleTally, Ending, Status
 from axil.kernel.machine import FrameResult, output_of
 from axil.kernel.plan import ResolvedGraph
 from axil.kernel.values import ATOMS, thaw
+from axil.secrecy import without_secrets
 from axil.spec.graph import Limits
 
 if TYPE_CHECKING:
@@ -136,6 +137,10 @@ class Result(Generic[S]):
     cycles: Mapping[str, CycleTally] = field(default_factory=dict[str, CycleTally])
     """The ends of cycles, by path."""
     error: AxilError | None = None
+
+    def __repr__(self) -> str:
+        fields = (f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return without_secrets(f"{type(self).__name__}({', '.join(fields)})")
 
     def __iter__(self) -> Any:
         """``output, attributes = result``."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from axil.errors import ConfigError, Problem
+from axil.secrecy import without_secrets
 from axil.settings.excerpts import format_value
 from axil.settings.grants import Grants, current_grants
 from axil.settings.misfits import Keys, misfits, model_fields_of
@@ -44,6 +45,7 @@ def decode_config(
 
     if isinstance(raw, model):
         return raw
+    _keep_text_clean(model)
     if raw is None:
         raw = {}
     if not isinstance(raw, Mapping):
@@ -71,6 +73,22 @@ def decode_config(
             "%s: %s is ignored. %s", problem.where, problem.message.rstrip("."), problem.hint
         )
     return _confined(model.model_validate(stated, extra=None if is_open else "ignore"), where)
+
+
+def _keep_text_clean(model: type[BaseModel]) -> None:
+    """Let settings be shown without the secrets of this process, whichever fields hold them.
+
+    The class is changed, and not each class written so: a plugin's settings are a plain model.
+    """
+    from pydantic import BaseModel
+
+    usual = BaseModel.__repr_str__
+    if getattr(model, "__repr_str__", None) is usual:
+
+        def shown(self: Any, join_str: str) -> str:
+            return without_secrets(usual(self, join_str))
+
+        model.__repr_str__ = shown
 
 
 def _confined(made: Model, where: str | Place) -> Model:

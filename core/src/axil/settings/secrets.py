@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from axil.errors import ConfigError, Problem
+from axil.secrecy import REDACTED, keep_secret
 from axil.settings.grants import Grants, current_grants
-from axil.settings.redaction import REDACTED, keep_secret
 from axil.spec.graph import FromEnvironment
 
 if TYPE_CHECKING:

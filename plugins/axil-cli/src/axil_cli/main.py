@@ -14,8 +14,8 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from axil.plugin import (
     Registry,
     UnknownComponent,
     default_registry,
+    stream_without_secrets,
     use_registry,
 )
 from axil_cli import launch
@@ -70,6 +71,24 @@ def main(argv: Sequence[str] | None = None, *, program: str = "") -> int:
         program: the command of a distribution that was built around one workflow: it is what help
             and hints name, ``PROGRAM axil COMMAND``, and the workflow of ``run`` is its own.
     """
+    with _clean_streams():
+        return _main(argv, program)
+
+
+@contextmanager
+def _clean_streams() -> Generator[None]:
+    """Within it, what this process writes is without its secrets: also what libraries print, and
+    what is logged.
+    """
+    before: Any = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (each and stream_without_secrets(each) for each in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def _main(argv: Sequence[str] | None, program: str) -> int:
     try:
         return int(_execute(sys.argv[1:] if argv is None else list(argv), program))
     except SystemExit as leaving:  # argparse has printed its help or its complaint

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from axil import run_sync
+from axil.plugin import without_secrets
 from axil_agent import Recorder, Replay
 from axil_cli import Exit, Session, add_shared_arguments, find_run
 from axil_evals.comparison import compare
@@ -108,7 +109,7 @@ class Eval:
                 )
             )
         for path, write in zip(options.out, writers, strict=True):
-            Path(path).write_text(write(report), "utf-8")
+            Path(path).write_text(without_secrets(write(report)), "utf-8")
         session.say(WRITERS[options.format](report))
         is_passed = all(report.passes(name) for name in report.trials)
         return Exit.DONE if is_passed else Exit.FAILED

@@ -25,6 +25,7 @@ from axil.plugin import (
     format_names,
     format_value,
     is_private,
+    keep_password,
     keep_secret,
     note_want,
     with_article,
@@ -488,6 +489,8 @@ class _Resolver:
             return found
         if isinstance(value, str) and (name in self.secrets or is_private(name)):
             keep_secret(value, "${" + name + "}")
+            value = FromEnvironment(value, "${" + name + "}")
+        elif isinstance(value, str) and keep_password(value):  # of an address
             value = FromEnvironment(value, "${" + name + "}")
         self._known[name] = value
         return value

@@ -58,6 +58,7 @@ from axil_files.documents import (
     too_large,
 )
 from axil_files.format import Shapes, is_version_0
+from axil_files.keys import literal_keys
 from axil_files.reader import Reader
 from axil_files.templates import expand
 
@@ -566,6 +567,7 @@ def spec_from_document(document: Document, reading: LoadOptions | None = None) -
         raise SpecError(dict.fromkeys([*errors, *unfit]))
     problems.extend(_requirements(spec, document.place()))
     problems.extend(_version(spec, document.place("version")))
+    problems.extend(literal_keys(document))
     around = {
         "folder": using.folder,
         "root": using.root,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from axil_journals.journal import (
@@ -21,6 +21,7 @@ from axil_journals.journal import (
     unknown_error,
 )
 from axil_journals.recorder import Recording
+from axil_journals.rows import data_without_secrets
 from axil_journals.threads import admit_run
 
 
@@ -234,6 +235,9 @@ class _MemoryWriter:
         self.entries, self._seen = tuple(self._run.entries.values()), self._run.count
 
     def append(self, entry: Entry) -> None:
+        data = data_without_secrets(entry.data)
+        if data is not entry.data:
+            entry = replace(entry, data=data)
         # there was no run when this was opened: what came and went since is nothing to it
         if not self._seen and self._run.is_forgotten:
             self._run = self._journal.stored.setdefault(self.run_id, _StoredRun())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
@@ -55,14 +55,19 @@ def entry_row(seq: int, entry: Entry) -> EntryRow:
     """
     who = _encode([entry.frame, entry.node, entry.ordinal]) if entry.node or entry.frame else ""
     try:
-        data = without_secrets(entry.data)
-        if "origin" in entry.data:  # the text of files, and how they were read
-            data = {**data, "origin": entry.data["origin"]}
-        body = _encode(data)
+        body = _encode(data_without_secrets(entry.data))
     except (TypeError, ValueError) as error:
         message = f"an entry cannot be kept: {error}."
         raise JournalError(message, id="AX501", hint="Entries hold JSON data.") from None
     return new_tuple(EntryRow, (seq, entry.kind, who, body))
+
+
+def data_without_secrets(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the content of an entry without the secrets of this process."""
+    left = without_secrets(data)
+    if "origin" in data:  # the text of files, and how they were read
+        left = {**left, "origin": data["origin"]}
+    return left
 
 
 def joined_row(row: EntryRow, done: Entry, round: Entry) -> EntryRow | None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from pydantic import SecretStr
 
 from axil import ConfigError, Problem
+from axil.plugin import answer_without_secrets
 from axil_cli import HOST, bounded_protocol
 from axil_mcp.serving import WorkflowServer
 
@@ -167,7 +168,7 @@ class AuthMiddleware:
             refused = Response(
                 "Unauthorized", status_code=401, headers={"WWW-Authenticate": "Bearer"}
             )
-        await (refused or self._sessions)(scope, receive, send)
+        await (refused or self._sessions)(scope, receive, answer_without_secrets(send))
 
     def _is_known(self, scope: Any) -> bool:
         given = [value for name, value in scope["headers"] if name == b"authorization"]

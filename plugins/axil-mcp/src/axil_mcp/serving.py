@@ -23,6 +23,7 @@ from axil import MISSING, AxilError, Question, Result, Workflow
 from axil.plugin import LoopLocal
 from axil_journals import MemoryJournal, open_questions
 from axil_mcp.asking import misfit
+from axil_mcp.leaving import MessageStream
 from axil_mcp.offering import (
     contents_of,
     links_of,
@@ -145,7 +146,8 @@ class WorkflowServer:
 
         try:
             async with self.ready(), stdio_server() as (read, write):
-                await self.server.run(read, write, self.server.create_initialization_options())
+                options = self.server.create_initialization_options()
+                await self.server.run(read, MessageStream(write), options)
         except* BrokenPipeError:  # in the middle of an answer
             log.info("the client is gone")
 

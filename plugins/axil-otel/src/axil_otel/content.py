@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from axil.plugin import redact_data, redact_text
+from axil.plugin import redact_data, redact_text, without_secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Content:
 
     def text(self, value: Any) -> str:
         """Return a value's text, redacted as a whole and then cut."""
-        whole = (self.redact or redact_text)(str(value))
+        whole = (self.redact or redact_text)(without_secrets(str(value)))
         left = len(whole) - self.longest
         return whole if left <= 0 else f"{whole[: self.longest]}… [{left} more characters]"
 

@@ -66,6 +66,9 @@ IDLE_EVENTS: Final = 15
 """Looks at a silent run between two comments in a stream, which keep the connection open."""
 SILENCE: Final = b": nothing happens\n\n"
 UPLOADS: Final = "/v1/files"
+VERBATIM: Final = ("/v1/edit/file", "/v1/edit/change")
+"""The routes that give the text of a file to somebody who may write it: a key that stands in it is
+written back."""
 _CHUNK: Final = 1 << 16
 log = logging.getLogger("axil_serve")
 Handler = Callable[[Request], Awaitable[Response]]
@@ -136,6 +139,7 @@ def app_of(
         origins=origins,
         public=_is_public,
         is_upload=lambda path: path == UPLOADS,
+        is_verbatim=lambda path: editor is not None and path in VERBATIM,
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from axil.plugin import answer_without_secrets
 from axil_cli import HOST
 from axil_serve.access import Access
 
@@ -63,6 +64,7 @@ class Guard:
         origins: Iterable[str] = (),
         public: Callable[[str], bool] = lambda path: False,
         is_upload: Callable[[str], bool] = lambda path: False,
+        is_verbatim: Callable[[str], bool] = lambda path: False,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Store the settings.
@@ -72,11 +74,13 @@ class Guard:
             origins: of web pages on other hosts that may ask; the server's own page always may.
             public: whether a path is served without a token.
             is_upload: whether a path takes files.
+            is_verbatim: whether a path gives texts that come back from there, and so are given as
+                they are; all others are given without the secrets of the process.
         """
         self._app, self._access, self._limits = app, access, limits
         self._hosts = {*_LOOPBACK, *(host.lower() for host in hosts)}
         self._origins, self._public = frozenset(origins), public
-        self._is_upload = is_upload
+        self._is_upload, self._is_verbatim = is_upload, is_verbatim
         self._rates = _Rates(limits, now)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -87,6 +91,8 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})  # refused before it is open
             return
+        if not self._is_verbatim(scope["path"]):
+            send = answer_without_secrets(send)
         send = _with_headers(send)
         host, origin = _header(scope, b"host"), _header(scope, b"origin")
         if not HOST.fullmatch(host):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from axil import Problem
-from axil.plugin import format_names, install_advice
+from axil.plugin import format_names, install_advice, without_secrets
 from axil_cli.batch.errors import BatchError
 
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
@@ -73,7 +73,7 @@ def write_table(path: str | os.PathLike[str], rows: Sequence[Mapping[str, Any]])
         )
         os.close(handle)
         try:
-            writing(Path(name), columns, rows)
+            writing(Path(name), columns, [without_secrets(row) for row in rows])
             os.replace(name, file)
         except BaseException:
             os.unlink(name)

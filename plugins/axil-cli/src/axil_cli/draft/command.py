@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from axil import Result
-from axil.plugin import is_private
+from axil.plugin import file_without_secrets, is_private
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session, error_lines
 from axil_cli.draft.errors import DraftError
@@ -211,7 +211,7 @@ class _Drafting:
 
     def _note(self, message: Any) -> None:
         record = self.record
-        record.text, record.is_fine = message["file"], message["fine"]
+        record.text, record.is_fine = file_without_secrets(message["file"]), message["fine"]
         record.summary = message["summary"]
         record.write(self.folder)
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from axil.plugin import without_secrets
 from axil_cli.draft.errors import DraftError
 
 RECORD: Final = "draft.json"
@@ -61,7 +62,8 @@ class DraftRecord:
         """Write the record, and the newest draft beside it as a file to look at."""
         folder.mkdir(parents=True, exist_ok=True)
         data = {"version": _VERSION, **asdict(self)}
-        put(folder / RECORD, json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        kept = {**without_secrets(data), "text": self.text, "source": self.source}
+        put(folder / RECORD, json.dumps(kept, ensure_ascii=False, indent=2) + "\n")
         if self.text:
             put(folder / LAST, self.text)
 

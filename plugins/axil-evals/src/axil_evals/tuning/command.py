@@ -12,6 +12,7 @@ from typing import Any, cast
 import yaml
 
 from axil import run_sync
+from axil.plugin import file_without_secrets, without_secrets
 from axil_cli import Exit, Session, add_shared_arguments
 from axil_evals.command import named_component
 from axil_evals.datasets import read_dataset
@@ -118,10 +119,11 @@ class Tune:
         finally:
             journal.close()
         evidence = out.with_suffix(".md")
-        evidence.write_text(as_markdown(tuned, file.name, dataset.name, search), "utf-8")
+        said = as_markdown(tuned, file.name, dataset.name, search)
+        evidence.write_text(without_secrets(said), "utf-8")
         session.say(as_text(tuned))
         if tuned.outcome == "better":
-            out.write_text(tuned.text, "utf-8")
+            out.write_text(file_without_secrets(tuned.text), "utf-8")
             session.say(f"file      {out}")
         session.say(f"evidence  {evidence}")
         return Exit.DONE if tuned.outcome == "better" else Exit.FAILED
