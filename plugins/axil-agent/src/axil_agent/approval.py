@@ -2,7 +2,8 @@
 
 The question is data: its kind is ``tool_approval``, its options are ``allow``, ``deny`` and
 ``edit``, its ``data`` holds the tool's name, the arguments, what the tool does and what it changes.
-What is allowed is what was shown. Without a channel the run pauses here, and the call is made after
+What is allowed is what was shown: the arguments as the tool receives them, with each hidden
+character written as an escape. Without a channel the run pauses here, and the call is made after
 the answer.
 """
 
@@ -14,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, cast
 
 from axil import Question
-from axil.plugin import Overdue
+from axil.plugin import Overdue, legible
 from axil_models import Refused, Tool, ToolCall, plain_data
 
 _WORDS: Final[Mapping[str, str]] = {
@@ -52,13 +53,13 @@ def is_asked_for(tool: Tool, arguments: Mapping[str, Any]) -> bool:
         return False
     try:
         if tool.validate is not None:
-            tool.validate(arguments)
+            tool.validate(plain_data(arguments))
     except Refused:
         return False
     if tool.needs_approval is True:
         return True
     try:
-        return bool(tool.needs_approval(arguments))
+        return bool(tool.needs_approval(plain_data(arguments)))
     except Exception:  # noqa: BLE001  # whatever a predicate raises, it has not said no
         return True
 
@@ -66,12 +67,16 @@ def is_asked_for(tool: Tool, arguments: Mapping[str, Any]) -> bool:
 async def verdict(tool: Tool, call: ToolCall, ctx: Asker, name: str) -> Verdict:
     """Ask until there is an answer that says something.
 
-    ``name``: the call's own, from which its questions have theirs.
+    ``name``: the call's own, from which its questions have theirs. Those of a tool with a pin have
+    it in their names: an answer about another tool of the same name answers none of them.
     """
-    arguments: Mapping[str, Any] = call.arguments
+    # a copy: whatever looks at a call cannot change what is made of it
+    arguments: Mapping[str, Any] = plain_data(call.arguments)
     if not is_asked_for(tool, arguments):
         return Verdict(arguments)
     fault = ""
+    if tool.pin:
+        name = f"{name}:{tool.pin[:16]}"
     for number in range(_TRIES):
         answer = await ctx.ask(
             _timed(_question(tool, arguments, fault), tool), name=f"approve:{name}:{number}"
@@ -112,12 +117,29 @@ _CHANGES: Final[Mapping[str, str]] = {
 }
 
 
+def received(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments as the tool receives them, as JSON has them: after its ``validate``."""
+    taken: Mapping[str, Any] = arguments
+    if tool.validate is not None:
+        positions, named = tool.validate(plain_data(arguments))
+        rest = arguments if positions else {}
+        taken = {**{name: rest[name] for name in rest if name not in named}, **named}
+    return cast("dict[str, Any]", json.loads(_json(taken)))
+
+
+def _json(arguments: Mapping[str, Any], indent: int | None = None) -> str:
+    return json.dumps(plain_data(arguments), ensure_ascii=False, indent=indent, default=str)
+
+
 def _question(tool: Tool, arguments: Mapping[str, Any], fault: str) -> Question:
-    shown = json.dumps(plain_data(arguments), ensure_ascii=False, indent=2, default=str)
-    changes = _CHANGES[tool.effects_of(arguments)]
-    text = f'May the tool "{tool.name}" be called with these arguments?\n{shown}\n{changes}'
-    does = tool.description.strip().partition("\n")[0]
-    data = {"tool": tool.name, "arguments": plain_data(arguments), "does": does, "changes": changes}
+    taken = received(tool, arguments)
+    shown = legible(_json(taken, indent=2))
+    changes = _CHANGES[tool.effects_of(plain_data(arguments))]
+    name, does = legible(tool.name), legible(tool.description.strip().partition("\n")[0])
+    text = f'May the tool "{name}" be called with these arguments?\n{shown}\n{changes}'
+    if tool.notice:
+        text = f"{legible(tool.notice)}\n{text}"
+    data = {"tool": name, "arguments": taken, "does": does, "changes": changes}
     return Question(
         text=f"{fault}\n{text}" if fault else text,
         kind="tool_approval",
@@ -141,7 +163,7 @@ def _form(tool: Tool, arguments: Mapping[str, Any]) -> Question:
     them the answer.
     """
     name, within = tool.name, tool.approval.within_seconds
-    shown = json.dumps(plain_data(arguments), ensure_ascii=False, default=str)
+    shown = legible(_json(arguments))
     data = {"tool": name, "arguments": plain_data(arguments)}
     return Question(
         text=f'The arguments for "{name}", as a JSON object:',

@@ -4,27 +4,12 @@ text.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
-_HIDING: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Categories: control, format (zero width, bidirectional, tags), lone surrogates, private,
-unassigned, separators of lines.
-"""
-_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Letters and marks that show nothing."""
+from axil.plugin import is_hidden
+
 _SAID: Final = ("description", "title", "$comment")
-
-
-def is_hidden(character: str) -> bool:
-    """Return whether a character shows nothing, or changes how its neighbours are shown."""
-    return (
-        (character not in "\n\t" and unicodedata.category(character) in _HIDING)
-        or character in _BLANK
-        or "\ufe00" <= character <= "\ufe0f"  # variation selectors can carry a message of their own
-        or "\U000e0100" <= character <= "\U000e01ef"
-    )
 
 
 def clean(text: str, limit: int) -> str:

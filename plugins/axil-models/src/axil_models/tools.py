@@ -110,6 +110,12 @@ class Tool:
     """False: a body that is resumed calls it again, instead of reading what it gave: for tools that
     change what others may do.
     """
+    pin: str = ""
+    """A digest of a tool that somebody else describes, and may describe otherwise: what a person
+    agreed to is agreed for this one only.
+    """
+    notice: str = ""
+    """Said before a person is asked, such as that the tool has changed."""
 
     def effects_of(self, arguments: Mapping[str, Any]) -> Effects:
         """Say what a second call with these arguments may do; ``external``, if it is unknown."""

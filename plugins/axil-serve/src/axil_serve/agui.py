@@ -124,7 +124,7 @@ class _Agent:
                 "id": f"{self._run_id}:{question['id']}",
                 "reason": question["kind"],
                 "message": question["text"],
-                "metadata": {"options": question["options"]},
+                "metadata": {name: question[name] for name in ("options", "data")},
             }
             for question in run["questions"]
         ]
