@@ -533,7 +533,7 @@ def _state(run: Mapping[str, Any]) -> TaskState:
 def _status(run: Mapping[str, Any]) -> TaskStatus:
     parts: list[Part] = []
     if run["questions"]:
-        shown = ("id", "text", "kind", "options", "default", "data")
+        shown = ("id", "text", "kind", "options", "default")
         asked = [{name: each[name] for name in shown} for each in run["questions"]]
         parts = [Part(text=asked[0]["text"]), Part(data=_data({"questions": asked}))]
     elif run["error"] and run["status"] in OVER:

@@ -124,7 +124,7 @@ class _Agent:
                 "id": f"{self._run_id}:{question['id']}",
                 "reason": question["kind"],
                 "message": question["text"],
-                "metadata": {name: question[name] for name in ("options", "data")},
+                "metadata": {"options": question["options"]},
             }
             for question in run["questions"]
         ]

@@ -1,5 +1,5 @@
 // One run: its graph, steps, costs, state and questions.
-import { areMessages, block, button, carried, details, difference, legible, LongList, make, money, parsed, seconds, table } from "./dom.js"
+import { areMessages, block, button, callShown, carried, details, difference, legible, LongList, make, money, parsed, seconds, table } from "./dom.js"
 import { GraphView, keyOf } from "./graph.js"
 import { costs, folded, inputsOf, Live, saidBy, scopeOf } from "./run.js"
 
@@ -531,10 +531,6 @@ function changedCall(given, send) {
 // The text of a question; the marks of its inputs in words.
 const spoken = (text) => text.replace(/^=== INPUT FROM (.+) \(\w+\) ===\n+/gm, "$1 said:\n")
 
-// Whether JavaScript has the same numbers; larger ones are shown as the server wrote them.
-const isExact = (value) => (typeof value === "number" ? !Number.isInteger(value) || Number.isSafeInteger(value)
-  : value === null || typeof value !== "object" || Object.values(value).every(isExact))
-
 // A question with what will happen: of a tool its arguments, what it does and what it changes.
 function questionCard(question, send) {
   const data = question.data || {}, isTool = question.kind === "tool_approval" && data.tool
@@ -543,7 +539,7 @@ function questionCard(question, send) {
   if (isTool) {
     card.append(make("h2", {}, `May the tool ${legible(String(data.tool))} be called?`))
     for (const name of ["does", "changes"]) if (data[name]) card.append(make("p", {}, make("span", { class: "soft" }, `${name === "does" ? "What it does" : "What it changes"}: `), legible(String(data[name]))))
-    card.append(make("p", { class: "soft" }, "It is called with:"), block(isExact(data.arguments) ? legible(data.arguments || {}) : legible(question.text)), details("as it was asked", make("p", { class: "lines" }, legible(question.text))))
+    card.append(make("p", { class: "soft" }, "It is called with:"), block(callShown(question)), details("as it was asked", make("p", { class: "lines" }, legible(question.text))))
   } else card.append(make("p", { class: "lines" }, spoken(legible(question.text))))
   const rest = Object.fromEntries(Object.entries(data).filter(([name]) => name !== "description" && !(isTool && ["tool", "arguments", "does", "changes"].includes(name))))
   if (Object.keys(rest).length) card.append(isTool ? details("more", block(legible(rest))) : block(legible(rest)))
