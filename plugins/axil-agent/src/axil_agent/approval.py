@@ -32,6 +32,7 @@ class Asker(Protocol):
     """The part of a context that approval needs."""
 
     async def ask(self, question: Any, /, *, name: str = "") -> Any: ...
+    async def step(self, name: str, call: Any, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,14 @@ class Verdict:
     refusal: str = ""
     """The reason for the model why it is not made; empty: it is made."""
     is_edited: bool = False
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "arguments": dict(self.arguments),
+            "refusal": self.refusal,
+            "is_edited": self.is_edited,
+        }
 
 
 def is_asked_for(tool: Tool, arguments: Mapping[str, Any]) -> bool:
@@ -65,18 +74,38 @@ def is_asked_for(tool: Tool, arguments: Mapping[str, Any]) -> bool:
 
 
 async def verdict(tool: Tool, call: ToolCall, ctx: Asker, name: str) -> Verdict:
-    """Ask until there is an answer that says something.
+    """Return the decision about a call, asked for if it has to be.
 
-    ``name``: the call's own, from which its questions have theirs. Those of a tool with a pin have
-    it in their names: an answer about another tool of the same name answers none of them.
+    Of a tool with a pin it is kept with the pin, and its questions have the pin in their names: an
+    answer about another tool of the same name answers none of them, and a call is not made if the
+    tool has changed since it was allowed.
+
+    ``name``: the call's own, from which its questions have theirs.
     """
     # a copy: whatever looks at a call cannot change what is made of it
     arguments: Mapping[str, Any] = plain_data(call.arguments)
     if not is_asked_for(tool, arguments):
         return Verdict(arguments)
+    if not tool.pin:
+        return await _asked(tool, arguments, ctx, name)
+
+    async def agreed() -> dict[str, Any]:
+        found = await _asked(tool, arguments, ctx, f"{name}:{tool.pin[:16]}")
+        return {"pin": tool.pin, **found.plain()}
+
+    kept = dict(await ctx.step(f"agreed:{name}", agreed))
+    if kept.pop("pin") != tool.pin:
+        return Verdict(
+            arguments,
+            f'the tool "{tool.name}" has changed since a person allowed this call, which was not '
+            f"made. {tool.notice} Call it again: the person is asked anew.",
+        )
+    return Verdict(**kept)
+
+
+async def _asked(tool: Tool, arguments: Mapping[str, Any], ctx: Asker, name: str) -> Verdict:
+    """Ask until there is an answer that says something."""
     fault = ""
-    if tool.pin:
-        name = f"{name}:{tool.pin[:16]}"
     for number in range(_TRIES):
         answer = await ctx.ask(
             _timed(_question(tool, arguments, fault), tool), name=f"approve:{name}:{number}"

@@ -4,12 +4,21 @@ text.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
+from urllib.parse import unquote
 
 from axil.plugin import is_hidden
 
 _SAID: Final = ("description", "title", "$comment")
+_DOTS: Final = re.compile(r"(?:^|[/\\])\.{1,2}(?:$|[/\\?#])")
+_LOOKS: Final = str.maketrans(
+    "аԁеһіјӏорԛѕԝухсьνοικρτυασոսօɑɡıƅ",
+    "adehijlopqswyxcbvoikptuaonuoagib",
+)
+"""Letters of other scripts that look like Latin ones."""
 
 
 def clean(text: str, limit: int) -> str:
@@ -60,6 +69,30 @@ def without(text: str, secrets: Iterable[str]) -> str:
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, "***")
     return text
+
+
+def look_of(name: str) -> str:
+    """Return one text for all names that look the same, or nearly.
+
+    >>> look_of("Read") == look_of("rе\u200bad") == look_of("ｒead")
+    True
+    """
+    seen = "".join(c for c in unicodedata.normalize("NFKC", name) if not is_hidden(c))
+    return seen.casefold().translate(_LOOKS)
+
+
+def is_plain_uri(uri: str) -> bool:
+    """Return whether an address says where it leads: without hidden characters, and without
+    segments ``..`` that lead out of what a pattern names.
+
+    >>> is_plain_uri("docs://a/b"), is_plain_uri("docs://a/%2E%2e/b"), is_plain_uri("docs://..")
+    (True, False, False)
+    """
+    for _ in range(3):  # a server may decode more than once
+        if any(map(is_hidden, uri)) or "\n" in uri or _DOTS.search(uri):
+            return False
+        uri = unquote(uri)
+    return True
 
 
 class Tail:
