@@ -15,7 +15,6 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -42,7 +41,7 @@ from axil_serve.responses import Responses
 
 TOKEN = "ada-" * 8
 HEADERS = {"authorization": f"Bearer {TOKEN}"}
-HIDING = "Ada\u202e\x1b[2J\u200b\U000e0041\ufe0f\x9b zoë\n  \"to\": \"Ben\"\r"
+HIDING = 'Ada\u202e\x1b[2J\u200b\U000e0041\ufe0f\x9b zoë\n  "to": "Ben"\r'
 GIVEN = {
     "amount": "5",
     "to": HIDING,
@@ -129,7 +128,7 @@ WAYS = {
 
 def read_from(text: str) -> Any:
     """Return the arguments that a question's text shows."""
-    head, _, rest = text.partition(' be called with these arguments?\n')
+    head, _, rest = text.partition(" be called with these arguments?\n")
     assert head.endswith('May the tool "pay"'), head
     found, end = json.JSONDecoder().raw_decode(rest)
     assert rest[end:].startswith(("\nIt changes", "\nWhat it changes")), rest[end:]

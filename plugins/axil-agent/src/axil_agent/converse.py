@@ -494,9 +494,7 @@ async def _result(
             step,
             run,
             request=lambda: {"name": call.name, "arguments": plain_data(call.arguments)},
-            effects="idempotent"
-            if tool is None
-            else tool.effects_of(plain_data(answer.arguments)),
+            effects="idempotent" if tool is None else tool.effects_of(plain_data(answer.arguments)),
             kind="tool",
         )
         # a person has said what came of a call that broke off

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator,
 
 from axil import ConfigError
 from axil.plugin import Address, Effects, Secret, decode_config, refers_to
+from axil_mcp.addresses import is_plain_uri
 from axil_mcp.oauth import OAuthConfig
-from axil_mcp.texts import is_plain_uri
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 

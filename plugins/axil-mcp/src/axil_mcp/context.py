@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
+from axil_mcp.addresses import is_plain_uri
 from axil_mcp.config import ContextConfig, MCPServer, Shelf, split
 from axil_mcp.connection import link_of
 from axil_mcp.results import parts_of, shown_part
-from axil_mcp.texts import clean, is_plain_uri
+from axil_mcp.texts import clean
 from axil_mcp.tools import pages
 from axil_models import ContextBlock, ContextQuery
 

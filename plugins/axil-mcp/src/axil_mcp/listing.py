@@ -157,10 +157,10 @@ def _odd_name(tools: Sequence[Offered]) -> str:
         if not tool.name or len(tool.name) > _LONGEST_OWN:
             return f"the name of a tool has {len(tool.name)} characters: {name[:100]!r}."
         if name != tool.name or not tool.name.isprintable():
-            return f'the name of a tool has characters that are not shown: "{ascii(tool.name)[1:-1]}".'
+            return f"the name of a tool has characters that are not shown: {tool.name!a}."
         other = looks.setdefault(look_of(tool.name), tool.name)
         if other != tool.name:
-            return f"the names of two tools look alike: {ascii(other)} and {ascii(tool.name)}."
+            return f"the names of two tools look alike: {other!a} and {tool.name!a}."
     return ""
 
 

@@ -4,18 +4,16 @@ text.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
-from urllib.parse import unquote
 
 from axil.plugin import is_hidden
 
 _SAID: Final = ("description", "title", "$comment")
-_DOTS: Final = re.compile(r"(?:^|[/\\])\.{1,2}(?:$|[/\\?#])")
 _LOOKS: Final = str.maketrans(
-    "аԁеһіјӏорԛѕԝухсьνοικρτυασոսօɑɡıƅ",
+    "\u0430\u0501\u0435\u04bb\u0456\u0458\u04cf\u043e\u0440\u051b\u0455\u051d\u0443\u0445\u0441\u044c"
+    "\u03bd\u03bf\u03b9\u03ba\u03c1\u03c4\u03c5\u03b1\u03c3\u0578\u057d\u0585\u0251\u0261\u0131\u0185",
     "adehijlopqswyxcbvoikptuaonuoagib",
 )
 """Letters of other scripts that look like Latin ones."""
@@ -74,25 +72,11 @@ def without(text: str, secrets: Iterable[str]) -> str:
 def look_of(name: str) -> str:
     """Return one text for all names that look the same, or nearly.
 
-    >>> look_of("Read") == look_of("rе\u200bad") == look_of("ｒead")
+    >>> look_of("Read") == look_of("rе\u200bad") == look_of("\\uff52ead")
     True
     """
     seen = "".join(c for c in unicodedata.normalize("NFKC", name) if not is_hidden(c))
     return seen.casefold().translate(_LOOKS)
-
-
-def is_plain_uri(uri: str) -> bool:
-    """Return whether an address says where it leads: without hidden characters, and without
-    segments ``..`` that lead out of what a pattern names.
-
-    >>> is_plain_uri("docs://a/b"), is_plain_uri("docs://a/%2E%2e/b"), is_plain_uri("docs://..")
-    (True, False, False)
-    """
-    for _ in range(3):  # a server may decode more than once
-        if any(map(is_hidden, uri)) or "\n" in uri or _DOTS.search(uri):
-            return False
-        uri = unquote(uri)
-    return True
 
 
 class Tail:

@@ -35,8 +35,7 @@ class RemoteTool(Tool):
 
     ask: Callable[[Mapping[str, Any], Any], Awaitable[str | list[dict[str, Any]]]]
     still: Callable[[Any], Awaitable[None]] | None = None
-    """Raises where the server has changed the tool since; asked before a call that a person allowed.
-    """
+    """Asked before a call that a person allowed; it raises if the server has changed the tool."""
 
     async def __call__(
         self, arguments: Mapping[str, Any], ctx: Any = None
@@ -277,12 +276,16 @@ async def pages(
         page = await listing(cursor=cursor)
         found += of(page)
         if len(found) > ITEMS:
-            raise ListingRefused("AX923", f"one of its lists has more than {ITEMS} items.", where=where)
+            raise ListingRefused(
+                "AX923", f"one of its lists has more than {ITEMS} items.", where=where
+            )
         cursor = page.next_cursor
         if cursor is None:
             return found
         if cursor in seen:
-            raise ListingRefused("AX923", "one of its lists has no end: a page repeats.", where=where)
+            raise ListingRefused(
+                "AX923", "one of its lists has no end: a page comes again.", where=where
+            )
         seen.add(cursor)
         size += len(page.model_dump_json())
         if size > most_bytes:
