@@ -34,7 +34,8 @@ def strange_address(own: str, other: str) -> str:
     """Return why nothing is sent to an address that a server names, such as that of a login; empty:
     it may be.
 
-    Elsewhere than at the server only https will do, and this machine only for a server on it.
+    Elsewhere than at the server only https will do, but for servers of this machine; and networks
+    that are not public only for a server that is in one.
 
     >>> strange_address("https://a.example/mcp", "https://login.example/token")
     ''
@@ -44,7 +45,10 @@ def strange_address(own: str, other: str) -> str:
     parts, mine = urlsplit(other), urlsplit(own)
     if _origin(parts) == _origin(mine):
         return ""
-    may_be = _is_near(mine) if _is_near(parts) else parts.scheme == "https"
+    if {parts.hostname, mine.hostname} <= LOOPBACK:
+        may_be = parts.scheme in ("http", "https")
+    else:  # a server of the internet leads nobody into networks that are not part of it
+        may_be = parts.scheme == "https" and (_is_near(mine) or not _is_near(parts))
     if may_be and parts.username is None and parts.password is None:
         return ""
     place = legible(f"{parts.scheme}://{parts.netloc}")[:_SHOWN]
