@@ -32,12 +32,7 @@ from axil_agent import Agent, Scripted
 from axil_journals import MemoryJournal
 from axil_mcp import WorkflowServer
 from axil_models import Tool
-from axil_serve import Access, Caller, RunService, app_of
-from axil_serve.a2a import A2a
-from axil_serve.access import token_digest
-from axil_serve.agui import AgUi
-from axil_serve.chat import ChatCompletions
-from axil_serve.responses import Responses
+from axil_serve import Access, Caller, RunService, app_of, token_digest
 
 TOKEN = "ada-" * 8
 HEADERS = {"authorization": f"Bearer {TOKEN}"}
@@ -166,12 +161,9 @@ def by_a_channel(workflow: Workflow) -> Any:
 @contextlib.contextmanager
 def served(workflow: Workflow) -> Iterator[tuple[TestClient, Any]]:
     access = Access([(token_digest(TOKEN, "ada"), Caller(name="ada"))])
-    protocols = {
-        "a2a": A2a(),
-        "ag-ui": AgUi(),
-        "openai": ChatCompletions(),
-        "responses": Responses(),
-    }
+    made = default_registry()
+    names = ("a2a", "ag-ui", "openai", "responses")
+    protocols = {name: made.resolve("protocols", name, "")() for name in names}
     service = RunService(MemoryJournal(), {"pay": workflow}, poll_seconds=0.01)
     app = app_of(service, access, protocols=protocols)
     with TestClient(app, base_url="http://127.0.0.1", headers=HEADERS) as client:

@@ -194,7 +194,7 @@ def test_a_call_that_was_allowed_and_not_made_is_not_made_when_its_tool_has_chan
     assert "has changed since a person allowed this call, which was not made" in answer
 
 
-def test_what_changed_is_told_to_observers_and_to_the_lock(tmp_path):
+def test_observers_and_the_lock_know_what_changed(tmp_path):
     flag = tmp_path / "flag"
     settings = paying(flag, CHANGES["schema"])
     reports: list[Any] = []
@@ -278,7 +278,7 @@ NOTE = (
 
 
 @pytest.mark.parametrize("flood", ["\n", "no message\n", "x", '{"jsonrpc": "2.0", "id": 7}\n'])
-def test_a_flood_ends_with_the_call_and_holds_up_nobody_else(flood):
+def test_a_flood_ends_with_the_call_and_holds_up_no_other_task(flood):
     beats: list[int] = []
 
     async def body(ctx: Any) -> Any:
@@ -417,7 +417,7 @@ def test_a_request_to_the_model_is_shown_exactly_as_it_is_sent():
     assert not any(map(is_hidden, question.text))
 
 
-def test_a_request_to_the_model_that_nobody_would_read_is_refused():
+def test_a_request_to_the_model_that_is_too_long_to_read_is_refused():
     given, person, model = sampled(sampling("x" * 30_000), True)
     assert "not allowed" in str(given)
     assert (person.asked, model.requests) == ([], [])

@@ -88,7 +88,7 @@ def test_an_answer_that_drips_is_given_up(kind):
 
 
 class Evil(Authority):
-    """An authorization server that says of itself, or of what it protects, what it is told to."""
+    """An authorization server with other metadata of itself, or of what it protects."""
 
     def __init__(self, about: dict[str, Any], protects: dict[str, Any]) -> None:
         super().__init__()

@@ -151,8 +151,8 @@ def received(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     taken: Mapping[str, Any] = arguments
     if tool.validate is not None:
         positions, named = tool.validate(plain_data(arguments))
-        rest = arguments if positions else {}
-        taken = {**{name: rest[name] for name in rest if name not in named}, **named}
+        # those by position have no names here
+        taken = {**arguments, **named} if positions else named
     return cast("dict[str, Any]", json.loads(_json(taken)))
 
 

@@ -222,7 +222,7 @@ def difference(before: Offered, after: Offered | None) -> str:
     """Return what a server changed of a tool, in words."""
     if after is None:
         return "it is gone"
-    said = []
+    said: list[str] = []
     for name in _changed(before.parts, after.parts):
         was, now = (clean(_text(getattr(each, name)), 300) for each in (before, after))
         said.append(f"its {name.replace('_', ' ')} was {was} and is {now}")

@@ -196,9 +196,10 @@ class _Person:
         issuer, wanted = str(about.issuer) if about is not None else "", self._config.issuer
         if wanted and issuer.rstrip("/") != wanted.rstrip("/"):
             return f'it wants a login at "{legible(issuer)[:200]}", and issuer is "{wanted}".'
-        if legible(address) != address or (fault := strange_address(self._url, address)):
-            return f"{fault}." if legible(address) == address else "its address hides characters."
-        return ""
+        if legible(address) != address:
+            return "the address of its login hides characters."
+        fault = strange_address(self._url, address)
+        return f"{fault}." if fault else ""
 
     async def came_back(self) -> Any:
         """Return what the browser brings. Raises: ConfigError (AX939): it brings no code."""

@@ -12,8 +12,10 @@ from axil.plugin import is_hidden
 
 _SAID: Final = ("description", "title", "$comment")
 _LOOKS: Final = str.maketrans(
-    "\u0430\u0501\u0435\u04bb\u0456\u0458\u04cf\u043e\u0440\u051b\u0455\u051d\u0443\u0445\u0441\u044c"
-    "\u03bd\u03bf\u03b9\u03ba\u03c1\u03c4\u03c5\u03b1\u03c3\u0578\u057d\u0585\u0251\u0261\u0131\u0185",
+    "\u0430\u0501\u0435\u04bb\u0456\u0458\u04cf\u043e"
+    "\u0440\u051b\u0455\u051d\u0443\u0445\u0441\u044c"
+    "\u03bd\u03bf\u03b9\u03ba\u03c1\u03c4\u03c5\u03b1"
+    "\u03c3\u0578\u057d\u0585\u0251\u0261\u0131\u0185",
     "adehijlopqswyxcbvoikptuaonuoagib",
 )
 """Letters of other scripts that look like Latin ones."""
