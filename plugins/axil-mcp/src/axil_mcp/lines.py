@@ -33,10 +33,13 @@ class Lines:
 async def bounded_input() -> AsyncGenerator[Any]:
     """Give the standard input to a server alone: what it runs meanwhile reads nothing from it.
 
-    None where the process has no such input; the SDK looks for one then.
+    None where the process has no such input, and on Windows, where the SDK has its own way with it.
     """
     import anyio
 
+    if sys.platform == "win32":
+        yield None
+        return
     try:
         fd = sys.stdin.buffer.fileno()
         own = os.dup(fd)
