@@ -68,6 +68,7 @@ _SUBJECTS = {
     },
     "Questions to people": {
         "contract.context": "Channel",
+        "contract.legible": "is_hidden legible",
     },
     "Errors": {
         "errors": """

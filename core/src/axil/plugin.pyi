@@ -44,6 +44,7 @@ from axil.contract.decisions import (
     Skip as Skip,
 )
 from axil.contract.hooks import Hooks as Hooks, hook_manager as hook_manager
+from axil.contract.legible import is_hidden as is_hidden, legible as legible
 from axil.contract.loops import LoopLocal as LoopLocal
 from axil.contract.messages import (
     Message as Message,

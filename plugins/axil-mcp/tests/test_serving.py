@@ -552,7 +552,7 @@ def test_the_command_serves_files_over_pipes(flows, mode):
 
 def test_a_client_that_is_gone_in_the_middle_of_an_answer_ends_the_server_in_peace(monkeypatch):
     @asynccontextmanager
-    async def gone() -> AsyncGenerator[tuple[Any, Any]]:
+    async def gone(stdin: Any) -> AsyncGenerator[tuple[Any, Any]]:
         """Yield the SDK's streams, whose other end is closed: what is written first fails, in a
         task of theirs.
         """
@@ -825,10 +825,12 @@ def test_a_lock_holds_what_a_server_offered(various):
     settings = {**various, "allow": ["add", "slow"], "expect": "sha256:" + "0" * 64}
     pinned = Tools.pinned(settings, frozenset({"mcp"}))
     assert pinned["server"] == "v"
-    assert {name: len(digest) for name, digest in pinned["tools"].items()} == {
-        "add": 64,
-        "slow": 64,
+    parts = ["description", "input_schema", "output_schema", "annotations"]
+    assert {name: list(each) for name, each in pinned["tools"].items()} == {
+        "add": parts,
+        "slow": parts,
     }
+    assert {len(digest) for each in pinned["tools"].values() for digest in each.values()} == {64}
     assert Tools.pinned(settings, frozenset({"mcp"})) == pinned
     with pytest.raises(ComponentBlocked, match="AX921"):
         Tools.pinned(settings, frozenset())

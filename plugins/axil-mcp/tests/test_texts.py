@@ -7,10 +7,11 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
+from axil.plugin import is_hidden
 from axil_mcp.config import Offer
 from axil_mcp.errors import ListingRefused
 from axil_mcp.listing import Offered, chosen, digest_of, names_of
-from axil_mcp.texts import Tail, clean, cleaned, is_hidden, without
+from axil_mcp.texts import Tail, clean, cleaned, without
 
 
 @given(st.text(), st.integers(min_value=1, max_value=50))

@@ -1,8 +1,9 @@
 """Approval: a person says whether a tool is called, before it is called.
 
 The question has the kind ``tool_approval``, the options ``allow``, ``deny`` and ``edit``, and as
-``data`` the tool's name, the arguments, what the tool does and what it changes. Without a channel
-the run pauses here, and the call is made after the answer.
+``data`` the tool's name, the arguments, what the tool does and what it changes. What is allowed is
+what was shown: the arguments as the tool receives them, with each hidden character written as an
+escape. Without a channel the run pauses here, and the call is made after the answer.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from axil import Question
-from axil.plugin import Overdue
+from axil.plugin import Overdue, legible
 from axil_models import Refused, Tool, ToolCall, plain_data
 
 _WORDS: Final[Mapping[str, str]] = {
@@ -35,6 +36,14 @@ class Verdict:
     """The reason for the model why it is not made; empty: it is made."""
     is_edited: bool = False
 
+    def plain(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "arguments": dict(self.arguments),
+            "refusal": self.refusal,
+            "is_edited": self.is_edited,
+        }
+
 
 def is_asked_for(tool: Tool, arguments: Mapping[str, Any]) -> bool:
     """Return whether a person has to agree.
@@ -45,22 +54,49 @@ def is_asked_for(tool: Tool, arguments: Mapping[str, Any]) -> bool:
         return False
     try:
         if tool.validate is not None:
-            tool.validate(arguments)
+            tool.validate(plain_data(arguments))
     except Refused:
         return False
     if tool.needs_approval is True:
         return True
     try:
-        return bool(tool.needs_approval(arguments))
+        return bool(tool.needs_approval(plain_data(arguments)))
     except Exception:  # noqa: BLE001  # whatever a predicate raises, it has not said no
         return True
 
 
 async def verdict(tool: Tool, call: ToolCall, ctx: Any, name: str) -> Verdict:
-    """Ask until an answer is understood; ``name``: the call's, from which questions get theirs."""
-    arguments: Mapping[str, Any] = call.arguments
+    """Return the decision about a call, asked for if it has to be.
+
+    Of a tool with a pin it is kept with the pin, and its questions have the pin in their names: an
+    answer about another tool of the same name answers none of them, and a call is not made if the
+    tool has changed since it was allowed.
+
+    ``name``: the call's own, from which its questions have theirs.
+    """
+    # a copy: whatever looks at a call cannot change what is made of it
+    arguments: Mapping[str, Any] = plain_data(call.arguments)
     if not is_asked_for(tool, arguments):
         return Verdict(arguments)
+    if not tool.pin:
+        return await _asked(tool, arguments, ctx, name)
+
+    async def agreed() -> dict[str, Any]:
+        found = await _asked(tool, arguments, ctx, f"{name}:{tool.pin[:16]}")
+        return {"pin": tool.pin, **found.plain()}
+
+    kept = dict(await ctx.step(f"agreed:{name}", agreed))
+    if kept.pop("pin") != tool.pin:
+        return Verdict(
+            arguments,
+            f'the tool "{tool.name}" has changed since a person allowed this call, which was not '
+            f"made. {tool.notice} Call it again: the person is asked anew.",
+        )
+    return Verdict(**kept)
+
+
+async def _asked(tool: Tool, arguments: Mapping[str, Any], ctx: Any, name: str) -> Verdict:
+    """Ask until there is an answer that says something."""
     fault = ""
     for number in range(_TRIES):
         answer = await ctx.ask(
@@ -98,12 +134,29 @@ _CHANGES: Final[Mapping[str, str]] = {
 }
 
 
+def received(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments as the tool receives them, as JSON has them: after its ``validate``."""
+    taken: Mapping[str, Any] = arguments
+    if tool.validate is not None:
+        positions, named = tool.validate(plain_data(arguments))
+        # those by position have no names here
+        taken = {**arguments, **named} if positions else named
+    return cast("dict[str, Any]", json.loads(_json(taken)))
+
+
+def _json(arguments: Mapping[str, Any], indent: int | None = None) -> str:
+    return json.dumps(plain_data(arguments), ensure_ascii=False, indent=indent, default=str)
+
+
 def _question(tool: Tool, arguments: Mapping[str, Any], fault: str) -> Question:
-    shown = json.dumps(plain_data(arguments), ensure_ascii=False, indent=2, default=str)
-    changes = _CHANGES[tool.effects_of(arguments)]
-    text = f'May the tool "{tool.name}" be called with these arguments?\n{shown}\n{changes}'
-    does = tool.description.strip().partition("\n")[0]
-    data = {"tool": tool.name, "arguments": plain_data(arguments), "does": does, "changes": changes}
+    taken = received(tool, arguments)
+    shown = legible(_json(taken, indent=2))
+    changes = _CHANGES[tool.effects_of(plain_data(arguments))]
+    name, does = legible(tool.name), legible(tool.description.strip().partition("\n")[0])
+    text = f'May the tool "{name}" be called with these arguments?\n{shown}\n{changes}'
+    if tool.notice:
+        text = f"{legible(tool.notice)}\n{text}"
+    data = {"tool": name, "arguments": taken, "does": does, "changes": changes}
     return Question(
         text=f"{fault}\n{text}" if fault else text,
         kind="tool_approval",
@@ -126,7 +179,7 @@ def _form(tool: Tool, arguments: Mapping[str, Any]) -> Question:
     answer, are the model's.
     """
     name, within = tool.name, tool.approval.within_seconds
-    shown = json.dumps(plain_data(arguments), ensure_ascii=False, default=str)
+    shown = legible(_json(arguments))
     data = {"tool": name, "arguments": plain_data(arguments)}
     return Question(
         text=f'The arguments for "{name}", as a JSON object:',

@@ -401,7 +401,12 @@ async def _result(
 ) -> dict[str, Any]:
     tool = tools.get(call.name)
     ctx.emit(
-        {"kind": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.arguments)}
+        {
+            "kind": "tool_call",
+            "id": call.id,
+            "name": call.name,
+            "arguments": plain_data(call.arguments),
+        }
     )
     answer = Verdict(call.arguments)
     if tool is not None and not call.fault:
@@ -442,7 +447,7 @@ async def _result(
             step,
             run,
             request=lambda: {"name": call.name, "arguments": plain_data(call.arguments)},
-            effects="idempotent" if tool is None else tool.effects_of(answer.arguments),
+            effects="idempotent" if tool is None else tool.effects_of(plain_data(answer.arguments)),
             kind="tool",
         )
         # a person has said what came of a call that broke off

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from axil import Question
-from axil.plugin import is_messages, render, text_of
+from axil.plugin import is_messages, legible, render, text_of
 from axil_cli.page import shortened
 from axil_cli.plain import as_json, plain, table_lines
 from axil_files import format_duration
@@ -77,8 +78,12 @@ def open_question_lines(question: Question, now: float) -> Iterator[str]:
 
 def question_lines(question: Question) -> Iterator[str]:
     """Yield the lines by which a question is answered: of a tool its arguments and its changes, of
-    a breakpoint the node's input, else the whole text.
+    a breakpoint the node's input, else the whole text; what is hidden in them as escapes.
     """
+    return map(legible, _question_lines(question))
+
+
+def _question_lines(question: Question) -> Iterator[str]:
     data: Mapping[str, Any] = plain(question.data)
     if question.kind == "tool_approval" and "tool" in data:
         fault = question.text.partition("\n")[0]
@@ -102,12 +107,27 @@ def question_lines(question: Question) -> Iterator[str]:
 
 
 def _fields(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield values by name, each line of a text on a line of its own."""
-    for name, value in values.items():
+    """Yield values by name, each line of a text on a line of its own.
+
+    A text that would read as another value, such as ``5``, is in quotation marks.
+    """
+    for key, value in values.items():
+        name = key if key.isprintable() else json.dumps(key)
         report = text_of(value) if is_messages(value) else value
-        first, *more = (render(report).splitlines() or [""]) if report is not None else ["null"]
+        text = "null" if report is None else render(report)
+        if isinstance(report, str) and _is_json(report):
+            text = json.dumps(report, ensure_ascii=False)
+        first, *more = text.split("\n")
         yield f"    {name}: {first}"
         yield from (f"    {' ' * (len(name) + 2)}{line}" for line in more)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def run_lines(

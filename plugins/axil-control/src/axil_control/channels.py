@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from pydantic import BaseModel, Field
 
 from axil import MISSING, Question
+from axil.plugin import legible
 from axil_files import format_duration
 
 if TYPE_CHECKING:
@@ -162,7 +163,8 @@ def asked(question: Question) -> str:
         parts.append(f"(within {format_duration(question.within_seconds)})")
     if question.default is not None:
         parts.append(f"(empty: {question.default})")
-    return "\n" + "\n".join(dict.fromkeys(part for part in parts if part)) + "\n"
+    # models and servers write questions, and do not steer the terminal
+    return legible("\n" + "\n".join(dict.fromkeys(part for part in parts if part)) + "\n")
 
 
 _APPROVAL = {"y": True, "yes": True, "n": False, "no": False}

@@ -7,9 +7,18 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from axil import Question
-from axil_mcp.texts import clean
+from axil.plugin import legible
+from axil_mcp.addresses import host_of, odd_address
+from axil_mcp.texts import clean, cleaned
 
 _TEXT: Final = 2000
+_MESSAGE: Final = 20_000
+"""Characters of what a server says to a person; a longer text could hide its end."""
+_FIELDS: Final = 50
+_OPTIONS: Final = 200
+_WORD: Final = 200
+"""Characters of the name of a field, or of an option."""
+_SCHEMA: Final = 100_000
 DECLINED: Final = frozenset({"decline", "cancel"})
 _YES: Final = frozenset({"yes", "y", "true", "ok", "accept"})
 _NO: Final = frozenset({"no", "n", "false"})
@@ -20,17 +29,18 @@ def question_of(server: str, params: Any, fault: str = "") -> Question:
 
     ``params``: the SDK's, of form or of url; ``fault``: what was wrong with an answer before.
     """
-    stated = clean(str(params.message), _TEXT)
+    # further lines are indented: they cannot be taken for another question, or for axil's words
+    stated = clean(str(params.message), _MESSAGE).replace("\n", "\n  ")
     text = f'The MCP server "{server}" asks: {stated}'
     data: dict[str, Any] = {"origin": f"mcp:{server}"}
     if params.mode == "url":
         address = clean(str(params.url), _TEXT)
         return Question(
-            text=f"{text}\nIt wants you to open {address}",
+            text=f"{text}\nIt wants you to open {address} (at {host_of(address)})",
             kind="approval",
-            data={**data, "url": address},
+            data={**data, "url": address, "host": host_of(address)},
         )
-    schema = dict(params.requested_schema)
+    schema = cleaned(params.requested_schema)
     fields = properties_of(schema)
     data |= {
         "schema": schema,
@@ -43,13 +53,44 @@ def question_of(server: str, params: Any, fault: str = "") -> Question:
     if len(fields) > 1:
         return Question(text=text, kind="form", data=data)
     name, only = next(iter(fields.items()))
-    options = tuple(str(each) for each in only.get("enum") or ())
+    options = _options(only)
     return Question(
         text=f"{text}\n{_described(name, only)}",
         kind="choice" if options else "text",
         options=options,
         data=data,
     )
+
+
+def unshowable(params: Any) -> str:
+    """Return why a question cannot be shown as it is, and whole; empty: it can be."""
+    if len(str(params.message)) > _MESSAGE:
+        return f"its text has more than {_MESSAGE} characters"
+    if params.mode == "url":
+        return odd_address(str(params.url))
+    schema = params.requested_schema
+    if len(json.dumps(schema)) > _SCHEMA:
+        return f"its form is longer than {_SCHEMA} characters"
+    fields = properties_of(schema)
+    if len(fields) > _FIELDS:
+        return f"it has {len(fields)} fields, more than {_FIELDS}"
+    for name, each in fields.items():
+        options = _options(each)
+        if len(options) > _OPTIONS:
+            return f"the field {legible(name)[:_WORD]} has more than {_OPTIONS} options"
+        odd = [word for word in (name, *options) if len(word) > _WORD or not _is_shown(word)]
+        if odd:
+            return f'it has an option or a field that hides characters: "{legible(odd[0])[:_WORD]}"'
+    return ""
+
+
+def _is_shown(word: str) -> bool:
+    return legible(word) == word and not {"\n", "\t"} & set(word)
+
+
+def _options(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    found = schema.get("enum")
+    return tuple(map(str, cast("list[Any]", found))) if isinstance(found, list) else ()
 
 
 def properties_of(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -11,15 +11,21 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from axil_mcp.asking import Unfit, answer_of, question_of
+from axil_mcp.asking import Unfit, answer_of, question_of, unshowable
 from axil_mcp.errors import CallFailed
-from axil_mcp.sampling import YES_OR_NO, Sampled, allowance, sampled
+from axil_mcp.sampling import YES_OR_NO, Sampled, allowance, is_too_long, sampled
 from axil_mcp.texts import clean, without
 
 _TRIES: Final = 3
 """The number of times that a person is asked for an answer that fits."""
 _MOST_SAMPLES: Final = 50
 """Calls of a model that a server gets during one of its own."""
+_MOST_QUESTIONS: Final = 20
+"""Questions that a server asks a person during one of its calls."""
+_MOST_WAITING: Final = 100
+"""Wishes of a server that wait at once."""
+_MOST_CHUNKS: Final = 1000
+"""Reports of progress and log entries that are shown of one call."""
 _SHOWN: Final = 4000
 """Characters of a log entry."""
 
@@ -52,6 +58,8 @@ class Call:
     _open: list[_Wish] = field(default_factory=list["_Wish"])
     _is_over: bool = False
     _samples: int = 0
+    _questions: int = 0
+    _chunks: int = 0
 
     async def follow(self, job: asyncio.Future[Any], seconds: float) -> Any:
         """Return the result of the call. While it waits for a person its time limit does not run.
@@ -99,7 +107,17 @@ class Call:
             if not wish.answer.done():
                 wish.answer.set_result(given)
             return
-        fault = ""
+        self._questions += 1
+        fault = unshowable(wish.params)
+        if self._questions > _MOST_QUESTIONS:
+            fault = f"it asks more than {_MOST_QUESTIONS} questions during one call"
+        if fault:
+            raise CallFailed(
+                "AX929",
+                f"a question of its was not asked: {fault}.",
+                "Report it to the server's owner, or set elicitation: false.",
+                f'MCP server "{self.server}"',
+            )
         for _ in range(_TRIES):
             given = await self.ctx.ask(question_of(self.server, wish.params, fault))
             try:
@@ -119,8 +137,9 @@ class Call:
         )
 
     async def _sampled(self, params: Any) -> Sampled | None:
-        if self._samples >= _MOST_SAMPLES:
+        if self._samples >= _MOST_SAMPLES or is_too_long(params):
             return None
+        self._samples += 1
         if self.sampling == "ask":
             try:
                 asked = await self.ctx.ask(allowance(self.server, params))
@@ -129,7 +148,6 @@ class Call:
                 action = "decline"
             if action != "accept":
                 return None
-        self._samples += 1
         name = f"mcp:{self.server}:{self.tool}:{self._samples}"
         return await sampled(self.model, params, self.ctx, name)
 
@@ -141,6 +159,9 @@ class Call:
 
     async def _wished(self, params: Any, unmet: Any, *, is_sampling: bool = False) -> Any:
         if self._is_over or self.ctx is None or not hasattr(self.ctx, "ask"):
+            return unmet
+        self._open = [each for each in self._open if not each.answer.done()]
+        if len(self._open) >= _MOST_WAITING:
             return unmet
         answer = asyncio.get_running_loop().create_future()
         wish = _Wish(params, answer, unmet, is_sampling)
@@ -178,6 +199,7 @@ class Call:
         return clean(without(text, self.secrets.values()), _SHOWN)
 
     def emit(self, kind: str, **fields: Any) -> None:
-        """Show a chunk to the run's observers."""
-        if self.ctx is not None:
+        """Show a chunk to the run's observers; a flood of them only in part."""
+        self._chunks += 1
+        if self.ctx is not None and self._chunks <= _MOST_CHUNKS:
             self.ctx.emit({"kind": kind, "server": self.server, **fields})

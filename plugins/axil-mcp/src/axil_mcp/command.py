@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from pydantic import SecretStr
 from axil import ConfigError, GraphSpec, Problem, Workflow, run_sync
 from axil.plugin import decode_config, granted, make_component, resolve_secret
 from axil_cli import add_shared_arguments
+from axil_mcp.addresses import host_of
 from axil_mcp.config import MCPServer, ToolsConfig
 from axil_mcp.files import listed
 
@@ -196,9 +198,14 @@ def _log_in(options: argparse.Namespace, session: Any) -> int:
     if not wanting:
         session.tell(f"{options.file} uses no MCP server that a person logs in to.")
     for server in wanting:
-        run_sync(_logged_in(server, lambda address: session.tell(f"Open {address}")))
+        run_sync(_logged_in(server, functools.partial(_open_page, server, session)))
         session.say(f"{server.name}: logged in")
     return 0
+
+
+def _open_page(server: MCPServer, session: Any, address: str) -> None:
+    session.tell(f"{server.name} ({host_of(server.url)}) wants a login at {host_of(address)}.")
+    session.tell(f"Open {address}")
 
 
 async def _logged_in(server: MCPServer, login: Callable[[str], None]) -> None:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator,
 
 from axil import ConfigError
 from axil.plugin import Address, Effects, Secret, decode_config, refers_to
+from axil_mcp.addresses import is_plain_uri
 from axil_mcp.oauth import OAuthConfig
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
@@ -177,7 +178,7 @@ class Offer(_Settings):
 
     def reads(self, uri: str) -> bool:
         """Return whether the model may read a resource."""
-        return _any(self.read_resources, uri)
+        return is_plain_uri(uri) and _any(self.read_resources, uri)
 
     def takes(self, tool: str) -> bool:
         """Return whether a tool is offered."""
@@ -237,7 +238,7 @@ class Shelf(_Settings):
 
     def takes(self, uri: str) -> bool:
         """Return whether a listed resource is read."""
-        return _any(self.resources, uri)
+        return is_plain_uri(uri) and _any(self.resources, uri)
 
 
 class ToolsConfig(MCPServer, Offer):

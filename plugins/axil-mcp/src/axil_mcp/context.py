@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
+from axil_mcp.addresses import is_plain_uri
 from axil_mcp.config import ContextConfig, MCPServer, Shelf, split
 from axil_mcp.connection import link_of
 from axil_mcp.results import parts_of, shown_part
@@ -58,7 +59,9 @@ class MCPContext:
             )
             blocks += self._prompt(name, found)
         for template in self.shelf.templates:
-            blocks += await self._read(template.replace("{query}", quote(text, safe="")), "", ctx)
+            uri = template.replace("{query}", quote(text, safe=""))
+            if is_plain_uri(uri):  # a query such as .. would lead out of the template
+                blocks += await self._read(uri, "", ctx)
         wanted = _words(text)
         resources: list[Any] = []
         if self.shelf.resources:
@@ -79,12 +82,12 @@ class MCPContext:
     async def _resources(self, client: Any) -> list[Any]:
         if client.server_capabilities.resources is None:
             return []
-        found = await pages(client.list_resources, lambda page: page.resources, self.server.place)
+        found = await pages(client.list_resources, lambda page: page.resources, self.server)
         return [each for each in found if self.shelf.takes(str(each.uri))]
 
     async def _read(self, uri: str, title: str, ctx: Any) -> list[ContextBlock]:
         found = await self._link.ask(
-            f"reading {uri}", lambda client: client.read_resource(uri), ctx=ctx
+            f"reading {clean(uri, 200)}", lambda client: client.read_resource(uri), ctx=ctx
         )
         texts = [
             (str(each.uri), each.text) for each in found.contents if getattr(each, "text", None)

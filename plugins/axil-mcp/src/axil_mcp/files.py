@@ -47,8 +47,8 @@ class Tools(MCPTools):
 
     @classmethod
     def pinned(cls, config: Mapping[str, Any], allow: frozenset[str]) -> dict[str, Any]:
-        """Return the server's present tools for a lock: a digest of each tool's name, description,
-        schemas and annotations.
+        """Return the server's present tools for a lock: digests of each tool's description,
+        schemas and annotations, by its name.
 
         Raises: ComponentBlocked (AX921): a program would have to start, and ``mcp`` is not in
         ``allow``; and as ``tools`` does.
@@ -56,7 +56,7 @@ class Tools(MCPTools):
         listing: Listing = run_sync(
             listed({key: value for key, value in config.items() if key != "expect"}, allow)
         )
-        return {"server": listing.server, "tools": dict(sorted(listing.digests.items()))}
+        return {"server": listing.server, "tools": dict(sorted(listing.parts.items()))}
 
 
 async def listed(config: Mapping[str, Any], allow: frozenset[str]) -> Listing:

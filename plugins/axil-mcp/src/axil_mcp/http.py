@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
+from axil_mcp.addresses import LOOPBACK, strange_address
 from axil_mcp.config import MCPServer, secrets_of
 
 log = logging.getLogger("axil_mcp")
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def headers_of(server: MCPServer) -> dict[str, str]:
@@ -29,7 +29,7 @@ def headers_of(server: MCPServer) -> dict[str, str]:
     if (
         headers
         and urlsplit(server.url).scheme == "http"
-        and urlsplit(server.url).hostname not in _LOOPBACK
+        and urlsplit(server.url).hostname not in LOOPBACK
     ):
         log.warning("%s: headers go over the network unencrypted; use https.", server.place)
     return headers
@@ -54,6 +54,8 @@ async def http(
         """Gives up on an answer that is too long; a stream of events is bounded event by event."""
 
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            if fault := strange_address(server.url, str(request.url)):
+                raise httpx2.UnsupportedProtocol(fault, request=request)
             response = await super().handle_async_request(request)
             if response.status_code >= 400:
                 refused(response.status_code)

@@ -14,14 +14,16 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from axil.plugin import did_you_mean, format_names
+from axil.plugin import did_you_mean, format_names, legible
 from axil_mcp.config import Offer
 from axil_mcp.errors import ListingRefused
-from axil_mcp.texts import clean, cleaned
+from axil_mcp.texts import clean, cleaned, look_of
 
 LONGEST: Final = 64
+_LONGEST_OWN: Final = 256
+"""Characters of a name that a server gives a tool."""
 _REFUSED: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -40,16 +42,25 @@ class Offered:
     @property
     def digest(self) -> str:
         """A hash of all of it."""
-        lines = [
-            self.name,
-            self.description,
-            self.input_schema,
-            self.output_schema,
-            self.annotations,
-        ]
-        return hashlib.sha256(
-            json.dumps(lines, sort_keys=True, separators=(",", ":")).encode()
-        ).hexdigest()
+        return _digest([self.name, *self._parts().values()])
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """Hashes of its parts, by which it is known what changed."""
+        return {name: _digest(part) for name, part in self._parts().items()}
+
+    def _parts(self) -> dict[str, Any]:
+        return {
+            "description": self.description,
+            "input_schema": self.input_schema,
+            "output_schema": self.output_schema,
+            "annotations": self.annotations,
+        }
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +86,11 @@ class Listing:
     def digests(self) -> dict[str, str]:
         """Of each tool, by its own name."""
         return {shown.tool.name: shown.tool.digest for shown in self.tools}
+
+    @property
+    def parts(self) -> dict[str, dict[str, str]]:
+        """The hashes of each tool's parts, by its own name."""
+        return {shown.tool.name: shown.tool.parts for shown in self.tools}
 
 
 def chosen(server: str, tools: Sequence[Offered], offer: Offer) -> Listing:
@@ -107,6 +123,8 @@ def chosen(server: str, tools: Sequence[Offered], offer: Offer) -> Listing:
     if len(taken) > offer.max_tools:
         message = f"the server offers {len(taken)} tools, more than {offer.max_tools}."
         raise ListingRefused("AX923", message, "Choose some with allow, or raise max_tools.", where)
+    if fault := _odd_name(taken):
+        raise ListingRefused("AX923", fault, "Report it to the server's owner.", where)
     digest = digest_of(taken)
     if offer.expect and offer.expect.removeprefix("sha256:") != digest.removeprefix("sha256:"):
         message = (
@@ -129,6 +147,21 @@ def chosen(server: str, tools: Sequence[Offered], offer: Offer) -> Listing:
         for tool in taken
     )
     return Listing(server=server, tools=shown, digest=digest)
+
+
+def _odd_name(tools: Sequence[Offered]) -> str:
+    """Return why the name of a tool deceives; empty: none does."""
+    looks: dict[str, str] = {}
+    for tool in tools:
+        name = legible(tool.name.replace("\n", "\x0a").replace("\t", "\x09"))
+        if not tool.name or len(tool.name) > _LONGEST_OWN:
+            return f"the name of a tool has {len(tool.name)} characters: {name[:100]!r}."
+        if name != tool.name or not tool.name.isprintable():
+            return f"the name of a tool has characters that are not shown: {tool.name!a}."
+        other = looks.setdefault(look_of(tool.name), tool.name)
+        if other != tool.name:
+            return f"the names of two tools look alike: {other!a} and {tool.name!a}."
+    return ""
 
 
 def digest_of(tools: Sequence[Offered]) -> str:
@@ -161,14 +194,40 @@ def _hashed(name: str, tool: str) -> str:
     return f"{name[: LONGEST - 9]}_{digest[:8]}"
 
 
-def drift(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the tools that were added, removed and changed, by their digests.
+def drift(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tools that were added, removed and changed, by the hashes of their parts; and of
+    those that changed the parts.
 
-    >>> drift({"a": "1", "b": "1"}, {"b": "2", "c": "1"})
-    {'added': ['c'], 'removed': ['a'], 'changed': ['b']}
+    >>> drift({"a": {"x": "1"}, "b": {"x": "1", "y": "1"}}, {"b": {"x": "2", "y": "1"}, "c": {}})
+    {'added': ['c'], 'removed': ['a'], 'changed': ['b'], 'parts': {'b': ['x']}}
     """
+    changed = sorted(name for name in before if name in after and before[name] != after[name])
     return {
         "added": sorted(set(after) - set(before)),
         "removed": sorted(set(before) - set(after)),
-        "changed": sorted(name for name in before if name in after and before[name] != after[name]),
+        "changed": changed,
+        "parts": {name: _changed(before[name], after[name]) for name in changed},
     }
+
+
+def _changed(before: Any, after: Mapping[str, str]) -> list[str]:
+    """Return the parts that changed; of a run that was begun long ago it is not known."""
+    if not isinstance(before, Mapping):
+        return []
+    known = cast("Mapping[str, str]", before)
+    return [name for name in after if known.get(name) != after[name]]
+
+
+def difference(before: Offered, after: Offered | None) -> str:
+    """Return what a server changed of a tool, in words."""
+    if after is None:
+        return "it is gone"
+    said: list[str] = []
+    for name in _changed(before.parts, after.parts):
+        was, now = (clean(_text(getattr(each, name)), 300) for each in (before, after))
+        said.append(f"its {name.replace('_', ' ')} was {was} and is {now}")
+    return "; ".join(said)
+
+
+def _text(part: Any) -> str:
+    return json.dumps(part, ensure_ascii=False, sort_keys=True)

@@ -19,7 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from axil import ConfigError, Problem
-from axil.plugin import Secret
+from axil.plugin import Secret, legible
+from axil_mcp.addresses import strange_address
 
 _DONE: Final = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
@@ -42,7 +43,9 @@ class OAuthConfig(BaseModel):
         None, description="With it a program logs in by itself; without it a person does."
     )
     issuer: str = Field(
-        "", description="The authorization server that may see the secret; required with one."
+        "",
+        description="The authorization server that may see the secret, required with one; without "
+        "a secret the only one that a person is sent to.",
     )
     port: int = Field(
         8767, ge=1, le=65535, description="The port at which a person's browser comes back."
@@ -143,7 +146,7 @@ def auth_of(
             secret.get_secret_value(),
             issuer=config.issuer,
         )
-    person = _Person(config, place, login)
+    person = _Person(url, config, place, login)
     about = OAuthClientMetadata.model_validate(
         {
             "redirect_uris": [config.address],
@@ -151,16 +154,20 @@ def auth_of(
             "token_endpoint_auth_method": "none",
         }
     )
-    return OAuthClientProvider(url, about, store, person.opened, person.came_back)
+    person.provider = OAuthClientProvider(url, about, store, person.opened, person.came_back)
+    return person.provider
 
 
 class _Person:
     """A person who logs in with a browser, which comes back to this machine."""
 
     def __init__(
-        self, config: OAuthConfig, place: str, login: Callable[[str], None] | None
+        self, url: str, config: OAuthConfig, place: str, login: Callable[[str], None] | None
     ) -> None:
-        self._config, self._place, self._login = config, place, login
+        self._url, self._config, self._place, self._login = url, config, place, login
+        self.provider: Any = None
+        self._state = ""
+        """What the browser has to bring back; a page that does not know it ends no login."""
         self._back: asyncio.Future[dict[str, str]] | None = None
         self._listening: asyncio.Server | None = None
 
@@ -173,11 +180,26 @@ class _Person:
             hint = "Log in once: axil mcp login FILE."
             problem = Problem("AX939", self._place, "it wants a person to log in.", hint)
             raise ConfigError(problem)
+        if fault := self._odd(address):
+            hint = "Do not log in there; ask the server's owner."
+            raise ConfigError(Problem("AX939", self._place, fault, hint))
+        self._state = parse_qs(urlsplit(address).query).get("state", [""])[0]
         self._back = asyncio.get_running_loop().create_future()
         self._listening = await asyncio.start_server(
             self._answer, "127.0.0.1", self._config.port, limit=16_384
         )
         self._login(address)
+
+    def _odd(self, address: str) -> str:
+        """Return why a person is not sent to an address; empty: it may be."""
+        about = self.provider.context.oauth_metadata
+        issuer, wanted = str(about.issuer) if about is not None else "", self._config.issuer
+        if wanted and issuer.rstrip("/") != wanted.rstrip("/"):
+            return f'it wants a login at "{legible(issuer)[:200]}", and issuer is "{wanted}".'
+        if legible(address) != address:
+            return "the address of its login hides characters."
+        fault = strange_address(self._url, address)
+        return f"{fault}." if fault else ""
 
     async def came_back(self) -> Any:
         """Return what the browser brings. Raises: ConfigError (AX939): it brings no code."""
@@ -193,7 +215,7 @@ class _Person:
         finally:
             self._listening.close()
         if "code" not in found:
-            message = f"the login failed: {found.get('error', 'there is no code')}."
+            message = f"the login failed: {legible(found.get('error', 'there is no code'))[:200]}."
             raise ConfigError(Problem("AX939", self._place, message, "Log in again."))
         kept = {key: found[key] for key in ("code", "state", "iss") if key in found}
         return AuthorizationCodeResult.model_validate(kept)
@@ -202,11 +224,12 @@ class _Person:
         try:
             line = (await reader.readline()).decode("ascii", "replace").split()
             parts = urlsplit(line[1] if len(line) > 1 else "")
-            is_it = parts.path == "/callback"
+            given = {k: v[0] for k, v in parse_qs(parts.query).items()}
+            is_it = parts.path == "/callback" and given.get("state") == self._state
             writer.write(_DONE if is_it else b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n")
             await writer.drain()
             if is_it and self._back is not None and not self._back.done():
-                self._back.set_result({k: v[0] for k, v in parse_qs(parts.query).items()})
+                self._back.set_result(given)
         except (OSError, ValueError):
             return
         finally:

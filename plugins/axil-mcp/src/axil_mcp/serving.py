@@ -60,6 +60,8 @@ class Serving:
     """The grants of workflows; as ``axil.Options``."""
     concurrency: int = 16
     """Runs at the same time; further calls wait."""
+    most_waiting: int = 1000
+    """Calls that wait; further ones are refused."""
     most_paused: int = 100
     """Runs that wait for an answer; the oldest is given up for a new one."""
     keep_seconds: float = 3600.0
@@ -106,6 +108,7 @@ class WorkflowServer:
         self._waiting = Waiting(given.most_paused, given.keep_seconds, folder)
         self._journals: dict[str, MemoryJournal] = {}
         self._rooms = LoopLocal(lambda: asyncio.Semaphore(self.serving.concurrency))
+        self._queued = 0
 
     @cached_property
     def server(self) -> Any:
@@ -144,8 +147,14 @@ class WorkflowServer:
         """
         from mcp.server.stdio import stdio_server
 
+        from axil_mcp.lines import bounded_input
+
         try:
-            async with self.ready(), stdio_server() as (read, write):
+            async with (
+                self.ready(),
+                bounded_input() as stdin,
+                stdio_server(stdin) as (read, write),
+            ):
                 options = self.server.create_initialization_options()
                 await self.server.run(read, MessageStream(write), options)
         except* BrokenPipeError:  # in the middle of an answer
@@ -214,7 +223,9 @@ class WorkflowServer:
         fault = misfit(arguments, tool.input_schema)
         if fault:
             return _error(f"AX936 wrong arguments: {fault}")
-        async with self._room:
+        if self._queued >= self.serving.most_waiting:
+            return _error(f"AX933 {self._queued} calls wait already. Call again later.")
+        async with self._admitted():
             paused = None
             # not before there is room: a call that is cancelled until then has taken nothing
             if params.request_state is not None:
@@ -226,6 +237,19 @@ class WorkflowServer:
                         "Call again from the start."
                     )
             return await self._ran(tool, arguments, ctx, paused, params.input_responses or {})
+
+    @asynccontextmanager
+    async def _admitted(self) -> AsyncGenerator[None]:
+        """Wait for room for a run."""
+        self._queued += 1
+        try:
+            await self._room.acquire()
+        finally:
+            self._queued -= 1
+        try:
+            yield
+        finally:
+            self._room.release()
 
     @property
     def _room(self) -> asyncio.Semaphore:

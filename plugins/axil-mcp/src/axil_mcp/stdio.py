@@ -14,9 +14,9 @@ import signal
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from axil_mcp.config import MCPServer
 from axil_mcp.texts import Tail
@@ -28,6 +28,8 @@ end.
 """
 _MARK: Final = "AXIL_MCP_STARTED"
 """The variable of the environment by which what the program starts is found again."""
+_MOST_UNANSWERED: Final = 1000
+"""Requests of a server that wait for an answer; one that makes more is given up."""
 _LOOK: Final = 0.01
 _CHUNK: Final = 1 << 16
 
@@ -44,6 +46,8 @@ class Program:
     """Called when it closes its output, and nothing more will come; and when it does not take what
     is said to it.
     """
+    unanswered: list[str | int] = field(default_factory=list[str | int])
+    """The ids of its requests that have no answer yet, as often as it used them."""
 
 
 @asynccontextmanager
@@ -86,19 +90,26 @@ async def stdio(program: Program) -> AsyncGenerator[Any]:
 async def _receive(process: asyncio.subprocess.Process, program: Program, received: Any) -> None:
     import anyio
     from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
+    from mcp_types import JSONRPCRequest, jsonrpc_message_adapter
 
     assert process.stdout is not None
     try:
         async with received:
             while line := await process.stdout.readline():
                 if not line.strip():
+                    await asyncio.sleep(0)  # a flood of them holds up nobody else
                     continue
                 try:
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:
                     program.tail.add(b"(not a message: " + line.strip()[:200] + b")\n")
+                    await asyncio.sleep(0)
                     continue
+                if isinstance(message, JSONRPCRequest):
+                    program.unanswered.append(message.id)
+                    if len(program.unanswered) > _MOST_UNANSWERED:
+                        program.tail.add(b"(it sent requests without end)\n")
+                        return
                 await received.send(SessionMessage(message))
     except ValueError:
         program.tail.add(
@@ -111,9 +122,14 @@ async def _receive(process: asyncio.subprocess.Process, program: Program, receiv
 
 
 async def _send(process: asyncio.subprocess.Process, program: Program, to_send: Any) -> None:
+    from mcp_types import JSONRPCError, JSONRPCResponse
+
     assert process.stdin is not None
     try:
         async for each in to_send:
+            if isinstance(each.message, (JSONRPCResponse, JSONRPCError)):
+                with suppress(ValueError):
+                    program.unanswered.remove(cast("str | int", each.message.id))
             process.stdin.write(
                 each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
             )

@@ -8,23 +8,17 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
-_HIDING: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Categories: control, format (zero width, bidirectional, tags), lone surrogates, private,
-unassigned, separators of lines.
-"""
-_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Letters and marks that show nothing."""
+from axil.plugin import is_hidden
+
 _SAID: Final = ("description", "title", "$comment")
-
-
-def is_hidden(character: str) -> bool:
-    """Return whether a character shows nothing, or changes how its neighbours are shown."""
-    return (
-        (character not in "\n\t" and unicodedata.category(character) in _HIDING)
-        or character in _BLANK
-        or "\ufe00" <= character <= "\ufe0f"  # variation selectors can carry a message of their own
-        or "\U000e0100" <= character <= "\U000e01ef"
-    )
+_LOOKS: Final = str.maketrans(
+    "\u0430\u0501\u0435\u04bb\u0456\u0458\u04cf\u043e"
+    "\u0440\u051b\u0455\u051d\u0443\u0445\u0441\u044c"
+    "\u03bd\u03bf\u03b9\u03ba\u03c1\u03c4\u03c5\u03b1"
+    "\u03c3\u0578\u057d\u0585\u0251\u0261\u0131\u0185",
+    "adehijlopqswyxcbvoikptuaonuoagib",
+)
+"""Letters of other scripts that look like Latin ones."""
 
 
 def clean(text: str, limit: int) -> str:
@@ -75,6 +69,16 @@ def without(text: str, secrets: Iterable[str]) -> str:
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, "***")
     return text
+
+
+def look_of(name: str) -> str:
+    """Return one text for all names that look the same, or nearly.
+
+    >>> look_of("Read") == look_of("rе\u200bad") == look_of("\\uff52ead")
+    True
+    """
+    seen = "".join(c for c in unicodedata.normalize("NFKC", name) if not is_hidden(c))
+    return seen.casefold().translate(_LOOKS)
 
 
 class Tail:

@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from axil.plugin import ComponentBlocked
+from axil.plugin import ComponentBlocked, format_names
 from axil_mcp.config import MCPServer, Offer, ToolsConfig, split
 from axil_mcp.connection import link_of
 from axil_mcp.errors import ListingRefused, ToolFailed
-from axil_mcp.listing import Listing, Offered, chosen, drift
+from axil_mcp.listing import Listing, Offered, chosen, difference, drift
 from axil_mcp.results import content_of
 from axil_mcp.texts import clean
 from axil_models import Tool
@@ -25,6 +25,8 @@ _STEERING = re.compile(r"PATH|(LD|DYLD)_.*")
 """Variables of the environment that change which program starts, or what is loaded into it."""
 PAGES = 100
 """Pages of a listing that are read; a server that has no end is refused."""
+ITEMS = 10_000
+"""Items of a listing that are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +34,19 @@ class RemoteTool(Tool):
     """A tool that a server carries out. Calls run side by side; the firing is known to each."""
 
     ask: Callable[[Mapping[str, Any], Any], Awaitable[str | list[dict[str, Any]]]]
+    still: Callable[[Any], Awaitable[None]] | None = None
+    """Asked before a call that a person allowed; it raises if the server has changed the tool."""
 
     async def __call__(
         self, arguments: Mapping[str, Any], ctx: Any = None
     ) -> str | list[dict[str, Any]]:
-        """Return the result. Raises: ToolFailed: the tool says so; CallFailed, Unreachable."""
+        """Return the result.
+
+        Raises: ToolFailed: the tool says so; CallFailed, Unreachable; ListingRefused (AX922): it is
+        not the tool any more that a person allowed.
+        """
+        if self.still is not None and self.needs_approval is not False:
+            await self.still(ctx)
         return await self.ask(arguments, ctx)
 
 
@@ -57,7 +67,7 @@ class MCPTools:
         """
         self.server, self.offer = split(server, settings, ToolsConfig, Offer, "MCPTools")
         self._link = link_of(self.server)
-        self._last: dict[str, str] | None = None
+        self._last: dict[str, dict[str, str]] | None = None
 
     async def tools(self, ctx: Any = None) -> Sequence[Tool]:
         """Return the present tools.
@@ -69,7 +79,7 @@ class MCPTools:
         """
         self.permit(ctx)
         listing = await self.listing(ctx)
-        await self._compare(listing, ctx)
+        changed = await self._compare(listing, ctx)
         tools = [
             RemoteTool(
                 name=shown.name,
@@ -78,6 +88,9 @@ class MCPTools:
                 call=_elsewhere,
                 effects=self.offer.effects_of(shown.tool.name, shown.tool.annotations),
                 ask=functools.partial(self._call, shown.tool.name),
+                still=functools.partial(self._still, shown.tool),
+                pin=shown.tool.digest,
+                notice=_notice(changed, shown.tool.name),
             )
             for shown in listing.tools
         ]
@@ -115,13 +128,13 @@ class MCPTools:
         async def use(client: Any) -> Any:
             return await client.read_resource(uri)
 
-        result = await self._link.ask(f"reading {uri}", use, ctx=ctx)
+        result = await self._link.ask(f"reading {clean(uri, 200)}", use, ctx=ctx)
         return content_of(_Contents(result.contents), self.offer)
 
     async def _resources(self, client: Any) -> list[dict[str, str]]:
         if client.server_capabilities.resources is None:
             return []
-        listed = await pages(client.list_resources, lambda page: page.resources, self.server.place)
+        listed = await pages(client.list_resources, lambda page: page.resources, self.server)
         kept = ("uri", "name", "title", "description", "mime_type")
         return [
             {key: clean(str(value), 500) for key in kept if (value := getattr(each, key))}
@@ -139,19 +152,24 @@ class MCPTools:
     async def _listed(self, client: Any) -> list[Offered]:
         if client.server_capabilities.tools is None:
             return []
-        found = await pages(client.list_tools, lambda page: page.tools, self.server.place)
+        found = await pages(client.list_tools, lambda page: page.tools, self.server)
         return [_offered(tool) for tool in found]
 
-    async def _compare(self, listing: Listing, ctx: Any) -> None:
-        """Report to observers that the tools are others than before: in this process, or when the
-        run was begun.
+    async def _compare(self, listing: Listing, ctx: Any) -> dict[str, Any]:
+        """Report to observers that the tools are others than before, in this process or when the
+        run was begun; return how they differ from the latter.
         """
-        now = listing.digests
+        now = listing.parts
 
-        async def offered() -> dict[str, str]:
+        async def offered() -> dict[str, Any]:
             return now
 
         begun = await ctx.step(f"mcp:{listing.server}", offered) if ctx is not None else now
+        if any(isinstance(each, str) for each in begun.values()):  # of a run of an older version
+            begun = {
+                name: now[name] if listing.digests.get(name) == each else each
+                for name, each in begun.items()
+            }
         for before in (self._last, begun):
             if before is not None and before != now:
                 report = drift(before, now)
@@ -167,6 +185,21 @@ class MCPTools:
                     )
                 break
         self._last = now
+        return drift(begun, now)
+
+    async def _still(self, agreed: Offered, ctx: Any) -> None:
+        """Raises: ListingRefused (AX922): the server has changed a tool that a person allowed."""
+        listed = await self._link.ask("listing its tools", self._listed, ctx=ctx)
+        same = [tool for tool in listed if tool.name == agreed.name]
+        now = same[0] if len(same) == 1 else None
+        if now is None or now.digest != agreed.digest:
+            raise ListingRefused(
+                "AX922",
+                f'the tool "{agreed.name}" is not the one that a person allowed: '
+                f"{difference(agreed, now)}.",
+                "Run the node again: it asks about the tool as it is now.",
+                self.server.place,
+            )
 
     async def _call(
         self, tool: str, arguments: Mapping[str, Any], ctx: Any
@@ -228,18 +261,46 @@ class _Resource:
 
 
 async def pages(
-    listing: Callable[..., Awaitable[Any]], of: Callable[[Any], Sequence[Any]], where: str
+    listing: Callable[..., Awaitable[Any]], of: Callable[[Any], Sequence[Any]], server: MCPServer
 ) -> list[Any]:
-    """Return all of a list that comes in pages. Raises: ListingRefused (AX923): it has no end."""
+    """Return all of a list that comes in pages, all together no longer than a message may be.
+
+    Raises: ListingRefused (AX923): it is longer, or has no end.
+    """
+    where, most_bytes = server.place, server.max_message_bytes
     found: list[Any] = []
+    seen: set[str] = set()
     cursor: str | None = None
+    size = 0
     for _ in range(PAGES):
         page = await listing(cursor=cursor)
         found += of(page)
+        if len(found) > ITEMS:
+            raise ListingRefused(
+                "AX923", f"one of its lists has more than {ITEMS} items.", where=where
+            )
         cursor = page.next_cursor
         if cursor is None:
             return found
+        if cursor in seen:
+            raise ListingRefused(
+                "AX923", "one of its lists has no end: a page comes again.", where=where
+            )
+        seen.add(cursor)
+        size += len(page.model_dump_json())
+        if size > most_bytes:
+            message = f"one of its lists is longer than {most_bytes} bytes."
+            raise ListingRefused("AX923", message, "Raise max_message_bytes if it may.", where)
     raise ListingRefused("AX923", f"one of its lists has more than {PAGES} pages.", where=where)
+
+
+def _notice(changed: Mapping[str, Any], tool: str) -> str:
+    if tool in changed["added"]:
+        return "The server did not have this tool when the run asked for it first."
+    if tool not in changed["changed"]:
+        return ""
+    parts = format_names([part.replace("_", " ") for part in changed["parts"][tool]])
+    return f"The server has changed this tool since the run asked for it first: {parts or 'it'}."
 
 
 def _elsewhere() -> None:

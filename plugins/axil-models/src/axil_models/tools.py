@@ -100,6 +100,12 @@ class Tool:
     """``external``: a call must not be made twice; after a crash in one a person is asked."""
     recorded: bool = True
     """False: a resumed body calls it again, instead of reading its recorded result."""
+    pin: str = ""
+    """A digest of a tool that somebody else describes, and may describe otherwise: what a person
+    agreed to is agreed for this one only.
+    """
+    notice: str = ""
+    """Said before a person is asked, such as that the tool has changed."""
 
     def effects_of(self, arguments: Mapping[str, Any]) -> Effects:
         """Return the effects of a call with these arguments; ``external``, if unknown."""

@@ -13,6 +13,13 @@ export function make(tag, attributes = {}, ...inside) {
 }
 
 export const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "")
+
+// A text with the characters that show nothing, or change how others are shown, as JSON writes them.
+const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/gu
+export const legible = (value) => shown(value).replace(HIDDEN, (found) =>
+  [...Array(found.length).keys()].map((at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""))
+// The arguments of a call that a person is asked about: as they were asked, since JSON has numbers that are none here.
+export const callShown = ({ data, text }) => legible(/ with these arguments\?\n(\{[^]*\})\n/.exec(text)?.[1] ?? data.arguments ?? {})
 export const block = (value) => make("pre", { tabindex: 0 }, shown(value))
 
 // What is carried along an edge: of messages their texts, of anything else its data.

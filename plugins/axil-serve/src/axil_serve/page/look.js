@@ -1,5 +1,5 @@
 // One run: its graph, steps, costs, state and questions.
-import { areMessages, block, button, carried, details, difference, LongList, make, money, parsed, seconds, table } from "./dom.js"
+import { areMessages, block, button, callShown, carried, details, difference, legible, LongList, make, money, parsed, seconds, table } from "./dom.js"
 import { GraphView, keyOf } from "./graph.js"
 import { costs, folded, inputsOf, Live, replyOf, scopeOf } from "./run.js"
 
@@ -163,7 +163,7 @@ export class RunPage {
     else if (kind === "step") {
       this.steps.push(data)
       this.live.end(data)
-      if (data.kind === "asked") page.status.textContent = `The run asks: ${data.question.text}`
+      if (data.kind === "asked") page.status.textContent = `The run asks: ${legible(data.question.text)}`
       if (data.kind === "ended") page.status.textContent = `The run ended as ${data.status}`
     } else if (kind !== "end") this.live.receive(kind, data)
     if (this.isDue) return
@@ -402,7 +402,7 @@ export class RunPage {
   }
 
   partDetail(part) {
-    if (part.kind === "asked") return [make("div", { class: "soft" }, "asked"), block(part.question.text)]
+    if (part.kind === "asked") return [make("div", { class: "soft" }, "asked"), block(legible(part.question.text))]
     const value = part.kind === "prompt" ? part.reply : Object.values(part.output || {})[0]
     const inside = [make("div", { class: "soft" }, `${part.name} at ${seconds(part.at)}`)]
     const isObject = value && typeof value === "object"
@@ -538,14 +538,14 @@ const questionText = (text) => text.replace(/^=== INPUT FROM (.+) \(\w+\) ===\n+
 function questionCard(question, send) {
   const data = question.data || {}, isTool = question.kind === "tool_approval" && data.tool
   const card = make("section", { class: "card", "aria-label": "question" }, make("p", { class: "soft" }, `${question.by} asks`),
-    data.description ? make("p", {}, make("strong", {}, String(data.description))) : null)
+    data.description ? make("p", {}, make("strong", {}, legible(String(data.description)))) : null)
   if (isTool) {
-    card.append(make("h2", {}, `May the tool ${data.tool} be called?`))
-    for (const name of ["does", "changes"]) if (data[name]) card.append(make("p", {}, make("span", { class: "soft" }, `${name === "does" ? "What it does" : "What it changes"}: `), String(data[name])))
-    card.append(make("p", { class: "soft" }, "It is called with:"), block(data.arguments || {}), details("as it was asked", make("p", { class: "lines" }, question.text)))
-  } else card.append(make("p", { class: "lines" }, questionText(question.text)))
+    card.append(make("h2", {}, `May the tool ${legible(String(data.tool))} be called?`))
+    for (const name of ["does", "changes"]) if (data[name]) card.append(make("p", {}, make("span", { class: "soft" }, `${name === "does" ? "What it does" : "What it changes"}: `), legible(String(data[name]))))
+    card.append(make("p", { class: "soft" }, "It is called with:"), block(callShown(question)), details("as it was asked", make("p", { class: "lines" }, legible(question.text))))
+  } else card.append(make("p", { class: "lines" }, questionText(legible(question.text))))
   const rest = Object.fromEntries(Object.entries(data).filter(([name]) => name !== "description" && !(isTool && ["tool", "arguments", "does", "changes"].includes(name))))
-  if (Object.keys(rest).length) card.append(isTool ? details("more", block(rest)) : block(rest))
+  if (Object.keys(rest).length) card.append(isTool ? details("more", block(legible(rest))) : block(legible(rest)))
   if (question.due) {
     const then = question.default === null || question.default === undefined ? "the node fails" : `the answer is ${JSON.stringify(question.default)}`
     card.append(make("p", { class: "soft" }, `Without an answer until ${new Date(question.due * 1000).toLocaleString()} ${then}.`))
@@ -555,7 +555,7 @@ function questionCard(question, send) {
   if (question.kind === "approval" || question.kind === "tool_approval") {
     card.append(make("div", { class: "bar" }, act("Approve", true), act("Refuse", false), isTool ? changedCall(data.arguments || {}, send) : null))
   }
-  else if ((question.options || []).length) card.append(make("div", { class: "bar" }, question.options.map((option) => act(option, option))))
+  else if ((question.options || []).length) card.append(make("div", { class: "bar" }, question.options.map((option) => button(legible(option), () => send(option)))))
   else {
     const field = make("input", { type: "text", "aria-label": "answer" })
     card.append(make("form", { class: "bar", onsubmit: (event) => {
