@@ -115,7 +115,7 @@ class Tool:
     agreed to is agreed for this one only.
     """
     notice: str = ""
-    """Said before a person is asked, such as that the tool has changed."""
+    """The sentence before the question to a person, such as that the tool has changed."""
 
     def effects_of(self, arguments: Mapping[str, Any]) -> Effects:
         """Say what a second call with these arguments may do; ``external``, if it is unknown."""
