@@ -55,7 +55,8 @@ from axil_serve import (
 )
 from axil_sqlite import SqliteJournal
 from axil_testing.stub import Act, Stub
-from tests.internals import internal
+
+from ..internals import internal
 
 _numbers = itertools.count()
 PEER = "peer-" * 8
@@ -582,7 +583,8 @@ def test_tuning_leaves_no_secret(echo, flow, typed, tmp_path):
 
 def test_a_draft_has_no_secret(echo, typed, tmp_path):
     secret, said = echo
-    text = f"graph:\n  id: f\n  nodes:\n    - id: a\n      type: literal\n      config:\n        content: {json.dumps(said)}\n  start: [a]\n"  # noqa: E501
+    node = f"{{id: a, type: literal, config: {{content: {json.dumps(said)}}}}}"
+    text = f"graph:\n  id: f\n  nodes:\n    - {node}\n  start: [a]\n"
     rules = [
         {"match": {"system_contains": "You assign roles"}, "replies": [said]},
         {"match": {"system_contains": "You plan a graph"}, "replies": [said]},

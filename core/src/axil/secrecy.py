@@ -41,7 +41,7 @@ _WORD: Final = re.compile(
 )
 """The password in a text of the form ``host=… password=…``, the key in that of a URL."""
 _UNFIT: Final = re.compile(r'["\\\x00-\x1f]')
-"""What would change the JSON that a text stands in."""
+"""Characters that would change the JSON around a text."""
 _ESCAPE: Final = re.compile(
     r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
     r"|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'\\/bfnrt]))"
