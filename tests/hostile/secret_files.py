@@ -1,7 +1,7 @@
-"""Workflow files that want secrets: of the environment, of other files, of whoever gives one.
+"""Workflow files that want secrets: of the environment, of other files, of their user.
 
 Each attacks a promise of ``docs/explanation/security.md``. ``WANTED`` is a variable of the
-environment that nobody granted; ``API_KEY`` is given with ``--set``; ``URL`` is the address of a
+environment that was not granted; ``API_KEY`` is given with ``--set``; ``URL`` is the address of a
 server that writes down what it is sent.
 """
 
@@ -66,9 +66,9 @@ def when(words: str) -> str:
     return f"    - {{from: n0, to: n1, condition: {condition}}}\n"
 
 
-ENVIRONMENT = "variables of the environment: a maker's usual key for the maker's own host, no other"
+ENVIRONMENT = "of the environment: a maker's usual key for the maker's own host, no other"
 BOUNDS = "a workflow file: its size, its depth and its number of values"
-SET = "a value given with --set that fills a secret is in no journal, export, message or answer"
+SET = "a value of --set that fills a secret is in no journal, export, message or answer"
 SCRIPTED = "type: agent, config: {model: {type: scripted, default: said}, PART}"
 LOCAL = "'http://127.0.0.1:9/v1'"
 
@@ -145,7 +145,7 @@ FILES: tuple[HostileFile, ...] = (
         flow(asks(api_key="none", headers="{X-It: '${OPENAI_API_KEY}'}")),
     ),
     _wants("a maker's key in a text", flow(says("${OPENAI_API_KEY}"))),
-    _wants("a maker's key beside a letter", flow(asks(api_key="'x${OPENAI_API_KEY}'"))),
+    _wants("a maker's key beside a letter", flow(asks(api_key="'x${OPENAI_API_KEY}'")), ""),
     _wants("a maker's key that is not named", flow(asks()), ""),
     _wants("a file that is included", OUTER, others={"inner.yaml": flow(says("${WANTED}"))}),
     _wants(

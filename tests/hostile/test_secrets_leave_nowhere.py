@@ -13,6 +13,7 @@ import json
 import logging
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from axil.plugin import (
     decode_config,
     granted,
     hook_manager,
+    keep_password,
     keep_secret,
     without_secrets,
 )
@@ -618,6 +620,14 @@ def test_ordinary_words_are_no_beginnings_of_secrets():
     keep_secret("postgresql://me:abcdefgh1234@host/name")
     for text in ("configuration", '{"type": "server"}', "postgresql://other@host"):
         assert without_secrets(text) == text
+
+
+@pytest.mark.parametrize("text", ["ha" * 10**6, "://" * 10**6, "x=" * 10**6, "password='" * 10**5])
+def test_looking_for_passwords_takes_time_by_the_length(text):
+    began = time.process_time()
+    keep_password(text)
+    without_secrets(text)
+    assert time.process_time() - began < 5
 
 
 def test_texts_without_secrets_are_as_they_were():
