@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +79,14 @@ def agent(part: str) -> str:
     return SCRIPTED.replace("PART", part)
 
 
-def _wants(name: str, text: str, seen: str = "AX138", **more: object) -> HostileFile:
+def _wants(name: str, text: str, seen: str = "AX138", **more: Any) -> HostileFile:
     code = 2 if seen == "AX138" else None
-    return HostileFile(name=name, promise=ENVIRONMENT, text=text, seen=seen, code=code, **more)  # type: ignore[arg-type]
+    more = {"promise": ENVIRONMENT, "seen": seen, "code": code, **more}
+    return HostileFile(name=name, text=text, **more)
 
 
-def _holds(name: str, text: str, seen: str = "", **more: object) -> HostileFile:
-    return HostileFile(name=name, promise=SET, text=text, seen=seen, **more)  # type: ignore[arg-type]
+def _holds(name: str, text: str, seen: str = "", **more: Any) -> HostileFile:
+    return HostileFile(name=name, promise=SET, text=text, seen=seen, **more)
 
 
 INNER = "{id: n0, type: subgraph, config: {type: file, config: {path: inner.yaml}}}"
