@@ -43,7 +43,7 @@ def literal_keys(document: Document) -> Iterator[Problem]:
         value, keys = waiting.pop()
         if isinstance(value, Mapping):
             named = cast("Mapping[Any, Any]", value)
-            waiting += [(each, (*keys, str(key))) for key, each in reversed(named.items())]
+            waiting += [(each, (*keys, str(key))) for key, each in reversed([*named.items()])]
         elif isinstance(value, list):
             items = cast("list[Any]", value)
             waiting += [(each, (*keys, at)) for at, each in reversed([*enumerate(items)])]
