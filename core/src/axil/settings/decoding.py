@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from axil.errors import ConfigError, Problem
-from axil.secrecy import without_secrets
 from axil.settings.excerpts import format_value
 from axil.settings.grants import Grants, current_grants
 from axil.settings.misfits import Keys, misfits, model_fields_of
@@ -86,6 +85,8 @@ def _keep_text_clean(model: type[BaseModel]) -> None:
     if getattr(model, "__repr_str__", None) is usual:
 
         def shown(self: Any, join_str: str) -> str:
+            from axil.secrecy import without_secrets
+
             return without_secrets(usual(self, join_str))
 
         model.__repr_str__ = shown
