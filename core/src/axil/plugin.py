@@ -59,7 +59,7 @@ _SUBJECTS = {
         "settings.leaving": "answer_without_secrets stream_without_secrets",
         "settings.misfits": "Misfit misfits",
         "settings.outside": """
-            Address EnvName ImportPath Outside Program ReadPath WritePath
+            Address EnvName ImportPath OutsideMark Program ReadPath WritePath
         """,
         "settings.redaction": "is_private redact_data redact_text secret_spans",
         "settings.secrets": "Secret resolve_secret",

@@ -178,7 +178,7 @@ from axil.settings.outside import (
     Address as Address,
     EnvName as EnvName,
     ImportPath as ImportPath,
-    Outside as Outside,
+    OutsideMark as OutsideMark,
     Program as Program,
     ReadPath as ReadPath,
     WritePath as WritePath,

@@ -13,7 +13,7 @@ from axil.errors import ConfigError, Problem
 from axil.settings.excerpts import format_value
 from axil.settings.grants import Grants, current_grants
 from axil.settings.misfits import Keys, misfits, model_fields_of
-from axil.settings.outside import Outside, OutsideName
+from axil.settings.outside import OutsideMark, OutsideName
 from axil.settings.secrets import Secret
 from axil.spec.graph import Place
 
@@ -162,7 +162,7 @@ def _within_fields(
         given = getattr(value, name)
         if type(given) is str:  # a default, which was not decoded
             for mark in info.metadata:
-                given = mark.marked(given) if isinstance(mark, Outside) else given
+                given = mark.marked(given) if isinstance(mark, OutsideMark) else given
         new = _within(given, grants, where, (*keys, str(info.alias or name)), problems)
         if new is not getattr(value, name):
             changes[name] = new
