@@ -135,6 +135,7 @@ class Serve:
                 workflows,
                 origins=origins,
                 reopen=lambda kept: session.reopened(kept, allow),
+                around=session.around,
                 files=RunFiles(options.files, file_bytes=options.file_bytes),
                 push_urls=options.push_url,
                 keep_seconds=None if options.keep_days is None else options.keep_days * 86_400,
