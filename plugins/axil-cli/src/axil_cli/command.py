@@ -335,6 +335,7 @@ def error_lines(error: AxilError) -> list[str]:
     others: Sequence[Any] = getattr(error, "others", ())
     return [
         *(f"error: {line}" for line in without_repeats(problems_of(error))),
+        *([f"    at {place}"] if (place := getattr(error, "place", "")) else ()),
         *(f"also: {other}" for other in others),
     ]
 
