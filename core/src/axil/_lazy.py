@@ -29,6 +29,25 @@ def module_of_each(subjects: Subjects, package: str) -> dict[str, str]:
     }
 
 
+def _with_place(message: str, name: str) -> str:
+    """Return the message with where an installed plugin has the name, if one has.
+
+    Raises: ImportError: it is asked for by ``from … import``, which shows no other error's text.
+    """
+    import dis
+    import inspect
+
+    frame = inspect.currentframe()
+    asks = frame and frame.f_back and frame.f_back.f_back
+    if asks is None or asks.f_globals.get("__name__") == _IMPORTS:  # which looks for a submodule
+        return message
+    if elsewhere := _elsewhere(name):
+        message += f"; {elsewhere}"
+        if asks.f_code.co_code[asks.f_lasti] == dis.opmap["IMPORT_FROM"]:
+            raise ImportError(f"{message}.", name=name)
+    return message
+
+
 def _elsewhere(name: str) -> str:
     """Return where an installed plugin has a public name; empty: nowhere. Nothing is imported."""
     from importlib.metadata import entry_points
@@ -81,19 +100,9 @@ def lazy_names(
             warnings.warn(message, DeprecationWarning, stacklevel=2)
             return namespace[new] if new in namespace else load(new)
         if name not in table:
-            import dis
-            import inspect
-
             message = f"module {namespace['__name__']!r} has no attribute {name!r}"
-            frame = inspect.currentframe()
-            asks = frame and frame.f_back
-            # the import system looks for submodules, too
-            if asks and not name.startswith("_") and asks.f_globals["__name__"] != _IMPORTS:
-                elsewhere = _elsewhere(name)
-                message += f"; {elsewhere}" if elsewhere else ""
-                # of an AttributeError a statement ``from … import`` shows nothing
-                if elsewhere and asks.f_code.co_code[asks.f_lasti] == dis.opmap["IMPORT_FROM"]:
-                    raise ImportError(f"{message}.", name=name)
+            if not name.startswith("_"):
+                message = _with_place(message, name)
             raise AttributeError(message)
         import importlib
 

@@ -444,6 +444,16 @@ def test_arguments_that_cannot_be_read_are_the_models_to_hear():
     assert read_answer("text").text == "text"
 
 
+def test_a_recording_of_what_was_refused_is_not_left_behind(tmp_path):
+    new, old = tmp_path / "new", tmp_path / "old"
+    old.touch()
+    for file in (new, old):
+        with pytest.raises(LookupError), Recorder.everywhere(file):
+            assert file.exists()
+            raise LookupError
+    assert [new.exists(), old.exists()] == [False, True]
+
+
 @pytest.mark.parametrize("path", ["a\0b", "a\ud800b"])
 def test_a_recording_whose_name_no_file_can_have_is_said_so(path):
     with pytest.raises(ConfigError, match=r"AX711.*no file can have this name"):
