@@ -126,9 +126,7 @@ def test_the_last_error_of_a_tool_is_told_with_its_place_when_turns_are_used_up(
         return inner()
 
     model = Scripted([{"tool_calls": [{"name": "look"}]}])
-    with pytest.raises(
-        TurnLimit, match=r"look: KeyError: 'gone' \(at .*:\d+ in inner"
-    ):
+    with pytest.raises(TurnLimit, match=r"look: KeyError: 'gone' \(at .*:\d+ in inner"):
         single(model, tools=[look], max_turns=3).invoke({})
     assert "test_acting" not in str(model.requests)  # the model is not told where the code lies
 
