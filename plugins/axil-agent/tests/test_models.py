@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -448,8 +449,7 @@ def test_a_recording_of_what_was_refused_is_not_left_behind(tmp_path):
     new, old = tmp_path / "new", tmp_path / "old"
     old.touch()
     for file in (new, old):
-        with pytest.raises(LookupError), Recorder.everywhere(file):
-            assert file.exists()
+        with suppress(LookupError), Recorder.everywhere(file):
             raise LookupError
     assert [new.exists(), old.exists()] == [False, True]
 
