@@ -85,7 +85,7 @@ class Plan:
 
 
 def _read_by(file: str, registry: Registry, vars: Mapping[str, Any] | None) -> list[str]:
-    """Return the files that a workflow reads, but for hidden ones: of folders below its own, all."""
+    """Return the files that a workflow reads: those below its own folder that are not hidden."""
     with noting_wants() as wants, suppress(AxilError):  # what cannot be made here says so elsewhere
         workflow = load(file, registry=registry, vars=vars, environment=AnyVariable())
         Compiler(workflow.setting).compile(workflow.spec)
