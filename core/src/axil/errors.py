@@ -259,6 +259,18 @@ class NodeFailed(RunError):
         super().__init__(f"{name}{text}{notes}", where=f'node "{path}"')
         self.__cause__ = cause
 
+    @property
+    def place(self) -> str:
+        """The innermost line of the user's own code that the cause went through, as ``file.py:3 in
+        name: code``; empty: it is not known, or the cause says itself what to mend.
+        """
+        cause = self.__cause__
+        if cause is None or isinstance(cause, AxilError):
+            return ""
+        from axil.places import own_line  # only where something failed
+
+        return own_line(cause)
+
 
 def _text_of(cause: BaseException) -> str:
     try:

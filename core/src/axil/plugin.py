@@ -77,6 +77,9 @@ _SUBJECTS = {
             RunError Uncertain UnknownComponent did_you_mean format_names one_line with_article
         """,
     },
+    "Places of errors": {
+        "places": "own_line",
+    },
     "Event loops": {
         "contract.loops": "LoopLocal",
     },

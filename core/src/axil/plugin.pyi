@@ -139,6 +139,7 @@ from axil.patterns.patterns import (
     compile_pattern as compile_pattern,
 )
 from axil.patterns.schemas import BoundedSchema as BoundedSchema
+from axil.places import own_line as own_line
 from axil.registry.components import make_component as make_component
 from axil.registry.manifest import (
     MANIFEST_FILE as MANIFEST_FILE,
