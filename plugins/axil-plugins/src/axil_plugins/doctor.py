@@ -536,7 +536,7 @@ def imported(component: Component, module: str, attributes: str) -> Iterator[Fin
     """Yield the effects of importing one component, observed in a separate process."""
     name, word = component.distribution, f"{component.kind}:{component.name}"
     try:
-        command = [sys.executable, "-c", _IMPORT, module, attributes]
+        command = [sys.executable, "-P", "-c", _IMPORT, module, attributes]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=IMPORT_SECONDS, check=False
         )

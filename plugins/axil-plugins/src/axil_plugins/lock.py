@@ -44,12 +44,15 @@ from axil_files import dependencies_of, load, python_target
 from axil_plugins.closure import closure, metadata_of
 from axil_plugins.output import as_json, put
 from axil_plugins.pylock import pylock_of
+from axil_plugins.records import altered_files, direct_url
 
 VERSION: Final = 1
 SUFFIX: Final = ".lock"
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
 _NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
 """Characters that the name of a pylock file cannot have."""
+_PASSED: Final = frozenset({"__pycache__", ".git", ".venv"})
+"""Folders of a source that are no part of it."""
 _PLACE: Final = re.compile(r"(?P<file>.+?)(?::\d+)? (?P<path>\S+)")
 
 
@@ -86,6 +89,9 @@ class Lock:
                 lines.append({"file": file, "lock": place_of(file), "changed": changed})
             else:
                 made = lock_of(file, session.registry, **reading)
+                for name in made["distributions"]:
+                    for line in _altered(name):
+                        session.tell(f"warning: {name}: {line}")
                 text = as_json(made) + "\n"
                 place = Path(place_of(file))
                 if options.pylock:
@@ -287,39 +293,56 @@ def _distribution(name: str, is_root: bool) -> dict[str, Any]:
 
 
 def _installable(lock: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the version of each distribution of a lock, and the folder of those that are
-    editable.
+    """Return the version of each distribution of a lock, the folder of those that are editable, and
+    where those came from that came from no index.
     """
     found: dict[str, dict[str, Any]] = {}
     for name, each in cast("Mapping[str, Any]", lock["distributions"]).items():
-        url = ""
-        if each["editable"]:
-            url = json.loads(metadata_of(name).read_text("direct_url.json"))["url"]
-        found[name] = {"version": each["version"], "source": url2pathname(urlsplit(url).path)}
+        direct = direct_url(metadata_of(name))
+        folder = url2pathname(urlsplit(str(direct.get("url", ""))).path) if each["editable"] else ""
+        found[name] = {"version": each["version"], "source": folder, "direct": direct}
     return found
 
 
 def _record(metadata: Any) -> str:
     """Return a digest of a distribution's list of installed files: paths and hashes, without those
-    that the installer added.
+    that the installer added; and of what became of them since.
     """
-    return _digest(recorded_files(metadata).encode())
+    lines = [f"{name} {fault} {_now(metadata, name)}" for name, fault in altered_files(metadata)]
+    return _digest("\n".join([recorded_files(metadata), *lines]).encode())
+
+
+def _now(metadata: Any, name: str) -> str:
+    path = Path(metadata.locate_file(name))
+    return _digest(path.read_bytes()) if path.is_file() else ""
+
+
+def _altered(name: str) -> list[str]:
+    """Return the files of a distribution that are not as they were installed, in words; none of one
+    that is installed in place.
+    """
+    metadata = metadata_of(name)
+    if metadata is None or _source(metadata) is not None:
+        return []
+    return [f"{file} {fault}." for file, fault in altered_files(metadata)]
 
 
 def _source(metadata: Any) -> Path | None:
-    """Return the package of an editable distribution; None: it is not editable."""
-    try:
-        stated = json.loads(metadata.read_text("direct_url.json") or "{}")
-    except ValueError:
-        return None
+    """Return the package of an editable distribution, or its project's folder where no package of
+    it is found by its name or its entry points; None: it is not editable.
+    """
+    stated = direct_url(metadata)
     if not stated.get("dir_info", {}).get("editable"):
         return None
-    spec = importlib.util.find_spec(canonical_name(metadata.name).replace("-", "_"))
-    return (
-        Path(spec.submodule_search_locations[0])
-        if spec is not None and spec.submodule_search_locations
-        else None
-    )
+    project = Path(url2pathname(urlsplit(str(stated.get("url", ""))).path))
+    names = [canonical_name(metadata.name).replace("-", "_")]
+    names += [re.split(r"[.:]", each.value)[0].strip() for each in metadata.entry_points]
+    for name in dict.fromkeys(names):
+        spec = importlib.util.find_spec(name)
+        for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+            if name == names[0] or Path(folder).is_relative_to(project):
+                return Path(folder)
+    return project
 
 
 def _tree(folder: Path) -> str:
@@ -327,7 +350,7 @@ def _tree(folder: Path) -> str:
     parts = [
         f"{file.relative_to(folder).as_posix()},{_digest(file.read_bytes())}"
         for file in sorted(folder.rglob("*"))
-        if file.is_file() and "__pycache__" not in file.parts
+        if file.is_file() and not _PASSED.intersection(file.relative_to(folder).parts)
     ]
     return _digest("\n".join(parts).encode())
 
@@ -418,6 +441,7 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
             yield f"the distribution {name} {version} is installed {how} now."
         elif was["digest"] != found["digest"]:
             yield f"the distribution {name} {version} has other contents under the same version."
+            yield from (f"{name}: {line}" for line in _altered(name))
     for name, (was, found) in _apart(before, now, "files"):
         state = (
             "was not part of it"

@@ -31,6 +31,7 @@ def prove(distribution: str, session: Any, *, as_data: bool = False) -> int:
         )
     command = [
         sys.executable,
+        "-P",  # the folder has no part in it
         "-m",
         f"{KIT}.kit.whole",
         distribution,

@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from axil import ConfigError, Problem
 from axil.plugin import Registry, canonical_name, decode_config
 from axil_plugins.builds import cluster, outputs, report, verify, wheels
 from axil_plugins.builds.plan import Plan, plan
-from axil_plugins.builds.settings import Dist, Settings, read
+from axil_plugins.builds.settings import Dist, Settings, is_build_file, read
 from axil_plugins.builds.wheels import Wheel
 
 JOURNAL: Final = "axil-sqlite"
@@ -61,7 +61,11 @@ class Build:
             "needs --allow code",
         )
         parser.add_argument(
-            "--allow", action="append", default=[], choices=("code",), help="code: load --functions"
+            "--allow",
+            action="append",
+            default=[],
+            choices=("code",),
+            help="code: load --functions, and what axil-build.toml names that is code",
         )
         parser.add_argument(
             "--out", metavar="FOLDER", help="the output folder; without it build/NAME"
@@ -84,11 +88,13 @@ class Build:
             hint = "Add --allow code, if you trust them."
             raise ConfigError(Problem("AX700", "--functions", message, hint))
         settings = read(options.files, options.functions)
+        if is_build_file(options.files) and "code" not in options.allow:
+            _without_code(settings, options.files[0])
         if options.outputs:
             wanted = {"outputs": (*settings.dist.outputs, *options.outputs)}
             dist = decode_config(Dist, {**settings.dist.model_dump(), **wanted}, "--compose")
             settings = settings.model_copy(update={"dist": dist})
-        out = Path(options.out) if options.out else Path("build") / settings.name
+        out = Path(options.out) if options.out else _usual_folder(settings)
         made = build(settings, session.registry, out, until=options.until)
         if options.format == "json":
             session.say(
@@ -101,6 +107,28 @@ class Build:
         else:
             session.say("\n".join(lines(made, out)))
         return 0
+
+
+def _without_code(settings: Settings, file: str) -> None:
+    """Refuse a file with settings of a build that names code."""
+    problems = [
+        Problem("AX700", file, f"{part} is code, which is not allowed.") for part in settings.code()
+    ]
+    if problems:
+        hint = "Add --allow code, if you trust the file and its folder."
+        raise ConfigError([*problems[:-1], replace(problems[-1], hint=hint)])
+
+
+def _usual_folder(settings: Settings) -> Path:
+    """Return where a build goes that was told no folder.
+
+    Raises: ConfigError (AX746): it is a link, or behind one.
+    """
+    out = Path("build") / settings.name
+    if out.resolve() != Path.cwd().resolve() / out:
+        message = f"{out} leads to {out.resolve()}."
+        raise ConfigError(Problem("AX746", "--out", message, "Say --out FOLDER."))
+    return out
 
 
 def build(settings: Settings, registry: Registry, out: Path, *, until: str = "verify") -> Made:
@@ -123,6 +151,8 @@ def build(settings: Settings, registry: Registry, out: Path, *, until: str = "ve
             if until == "verify":
                 made.report["verified"] = verify.prove(made.plan, settings, made.wheels, main)
         made.report["sizes"] = report.sizes(made.plan, made.wheels)
+        notable = {each.name: list(each.notable) for each in made.wheels if each.notable}
+        made.report["notable"] = notable
         (place / "report.json").write_text(
             json.dumps(made.report, ensure_ascii=False, indent=2) + "\n", "utf-8"
         )
@@ -249,6 +279,11 @@ def lines(made: Made, out: Path) -> Sequence[str]:
             f"warning: the settings of {word} were not looked into: "
             "its distribution has no manifest."
         )
+    for name, files in made.report.get("notable", {}).items():
+        for file in files:
+            starts = file.endswith(".pth")
+            what = "runs at each start of Python" if starts else "lies outside of site-packages"
+            messages.append(f"note: {name}: {file} {what}")
     if "sizes" in made.report:
         messages.append(f"unpacked {made.report['sizes']['total'] / 1e6:.1f} MB")
     for name, ran in made.report.get("verified", {}).get("ran", {}).items():
