@@ -254,7 +254,7 @@ def packed(tmp_path, monkeypatch):
     "row", ["tool/../../secret", "./../secret", "../secret", "{tmp}/secret", "tool\\..\\..\\secret"]
 )
 def test_a_record_leads_a_build_to_no_file_outside(packed, tmp_path, row):
-    with pytest.raises(ConfigError, match="AX742.*outside"):
+    with pytest.raises(ConfigError, match=r"AX742.*outside"):
         packed({row.format(tmp=tmp_path): ""})
     assert not list((tmp_path / "out").iterdir())
 
@@ -274,10 +274,12 @@ def test_a_file_that_changed_after_it_was_installed_is_not_packed(packed, tmp_pa
     made = installed(tmp_path, {"tool.py": None})
     (tmp_path / "before/tool.py").rename(tmp_path / "site/tool.py")
     with pytest.raises(ConfigError, match=r"AX742.*tool\.py is not what was installed"):
-        wheels._packed("tool", made, tmp_path)  # noqa: SLF001
+        wheels._packed("tool", made, tmp_path)
 
 
-def wheel_of(folder: Path, files: dict[str, bytes], name: str = "tool-1.0-py3-none-any.whl") -> Path:
+def wheel_of(
+    folder: Path, files: dict[str, bytes], name: str = "tool-1.0-py3-none-any.whl"
+) -> Path:
     info = "tool-1.0.dist-info"
     whole = {
         f"{info}/METADATA": b"Metadata-Version: 2.1\nName: tool\nVersion: 1.0\n",
@@ -296,20 +298,25 @@ def wheel_of(folder: Path, files: dict[str, bytes], name: str = "tool-1.0-py3-no
     "name",
     [
         "../evil.py", "tool/../../evil.py", "/etc/evil", "C:/evil.py", "tool\\..\\evil.py",
-        "tool-1.0.data/scripts/../../../evil", "tool-1.0.data/data/../../evil", "a\nb.py", "a\x1b.py",
+        "tool-1.0.data/scripts/../../../evil", "tool-1.0.data/data/../../evil",
+        "a\nb.py", "a\x1b.py",
     ],
 )  # fmt: skip
 def test_a_wheel_whose_files_lead_out_is_refused(tmp_path, name):
     given = wheel_of(tmp_path, {name: b"x"})
     (tmp_path / "out").mkdir()
-    with pytest.raises(ConfigError, match="AX742.*tool") as caught:
+    with pytest.raises(ConfigError, match=r"AX742.*tool") as caught:
         wheels.make(["tool"], tmp_path / "out", {"tool": str(given)})
     assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize(
     ("name", "data"),
-    [("tool.whl", None), ("other-1.0-py3-none-any.whl", None), ("tool-1.0-py3-none-any.whl", b"no")],
+    [
+        ("tool.whl", None),
+        ("other-1.0-py3-none-any.whl", None),
+        ("tool-1.0-py3-none-any.whl", b"no"),
+    ],
 )
 def test_what_is_no_wheel_of_that_name_is_refused(tmp_path, name, data):
     given = wheel_of(tmp_path, {}, name)

@@ -29,8 +29,8 @@ _ASKING: Final = (
 def pylock_of(distributions: Mapping[str, Mapping[str, Any]], place: str) -> str:
     """Return the text of a ``pylock.toml`` for the distributions of a lock.
 
-    An editable one is a folder, ``source`` of what the lock says of it. One that came from no index,
-    by ``direct``, is not asked for in one: who has its name there may be somebody else.
+    An editable one is a folder, ``source`` of what the lock says of it. One that came from no
+    index, by ``direct``, is not asked for in one: who has its name there may be somebody else.
 
     Raises: ConfigError (AX739): pip is not there, or does not find a distribution.
     """
