@@ -42,7 +42,7 @@ def _observe(event: str, arguments: tuple[Any, ...]) -> None:
             path = os.fsdecode(each) if isinstance(each, (str, bytes)) else ""
             if path and "\0" not in path and _is_private(path, outside):
                 seen.append(f"{event} {path}")
-    elif event == "exec" and str(getattr(arguments[0], "co_filename", "")).startswith(outside):
+    elif event == "exec" and "strange_module" in str(getattr(arguments[0], "co_filename", "")):
         seen.append(f"{event} {arguments[0].co_filename}")
 
 
@@ -108,6 +108,8 @@ class Scene:
 
     def __init__(self, folder: Path) -> None:
         self.flows, self.outside = folder / "flows", folder / "outside"
+        self.modules = folder / "modules"
+        self.modules.mkdir()
         (self.flows / ".axil").mkdir(parents=True)
         (self.flows / "docs").mkdir()
         (self.flows / "docs/a.txt").write_text("roses")
@@ -117,7 +119,7 @@ class Scene:
         (self.outside / "skill/SKILL.md").write_text(
             f"---\nname: skill\ndescription: {CANARY}\n---\nx\n"
         )
-        (self.outside / "strange_module.py").write_text("open('taken', 'w').close()\nnode = 1\n")
+        (self.modules / "strange_module.py").write_text("open('taken', 'w').close()\nnode = 1\n")
         inner = {"nodes": [{"id": "i", "type": "literal", "config": {"content": CANARY}}]}
         (self.outside / "inner.json").write_text(json.dumps({"graph": {**inner, "start": ["i"]}}))
 
@@ -159,10 +161,25 @@ class Scene:
         assert tree(self.outside) == before
         changed = {each for each, now in tree(self.flows).items() if beside.get(each) != now}
         assert {each for each in changed if not each.startswith(".axil")} == set()
-        assert CANARY not in said.text
+        assert CANARY not in said.text, said.text
         assert "Traceback (most recent call last)" not in said.text
         assert all(code == 0 or said.ids for code in said.codes), said.text
         return said
+
+    def contact(self, file: Path | str, *given: str) -> list[str]:
+        """Run a file that may ask somebody; return what was let through, and what was said."""
+        out = io.StringIO()
+        before = tree(self.outside)
+        ways = ["--input", "Hello", "--journal", "off", "--no-progress"]
+        with (
+            observing(self.outside) as seen,
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(out),
+        ):
+            main(["run", str(file), *ways, *given])
+        assert tree(self.outside) == before
+        assert "Traceback (most recent call last)" not in out.getvalue()
+        return [*seen, out.getvalue()]
 
     def refuse(self, file: Path | str, *given: str, ids: tuple[str, ...] = ()) -> Said:
         """Hold that a file is refused, with one of the ids."""

@@ -76,9 +76,7 @@ def _devall(kind: str, key: str, **more: Any) -> Setting:
 
 
 def _subgraph(scene: Scene, path: str) -> Path:
-    return scene.node(
-        {"type": "subgraph", "config": {"type": "file", "config": {"path": path}}}
-    )
+    return scene.node({"type": "subgraph", "config": {"type": "file", "config": {"path": path}}})
 
 
 def _image(scene: Scene, path: str) -> Path:
@@ -95,7 +93,6 @@ READS: dict[str, Setting] = {
     "replay": lambda scene, path: scene.agent(model={"type": "replay", "path": path}),
     "include": _subgraph,
     "reads of a sandbox": _wrapper("sandbox", "reads", is_list=True),
-    "reads of a process": _wrapper("process", "reads", is_list=True),
     "devall files": _devall("file", "file_sources"),
 }
 WRITES: dict[str, Setting] = {
