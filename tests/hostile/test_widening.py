@@ -73,7 +73,7 @@ def _inline(scene: Scene, node: Config) -> Path:
 
 
 def _template(scene: Scene, node: Config) -> Path:
-    return scene.write(whole({"template": "t"}, templates={"t": node}))
+    return scene.write(whole({"use": "t"}, templates={"t": node}))
 
 
 def _override(scene: Scene, node: Config) -> Path:
