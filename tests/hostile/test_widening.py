@@ -256,8 +256,9 @@ def test_no_variable_of_the_environment_is_read_without_leave(
         root["vars"]["LAST"] = text
         node = {"type": "literal", "config": {"content": "${LAST}"}}
     elif setting == "header":
-        node = agent(model={"type": "openai", "name": "m", "headers": {"x": text}, "api_key": text,
-                            "retry": {"max_tries": 1}, "base_url": "http://127.0.0.1:1"})  # fmt: skip
+        there = {"base_url": "http://127.0.0.1:1", "retry": {"max_tries": 1}}
+        model = {"type": "openai", "name": "m", "headers": {"x": text}, "api_key": text}
+        node = agent(model={**model, **there})
         said = scene.contact(scene.node(node, **root))
         assert not [each for each in said if "canary" in each]
         return
