@@ -79,13 +79,13 @@ def _template(scene: Scene, node: Config) -> Path:
 def _override(scene: Scene, node: Config) -> Path:
     rule = {"path": "n0", "config": node.get("config", {})}
     kept = {key: value for key, value in node.items() if key != "config"}
-    return scene.write(whole(kept, overrides=[rule]))
+    return scene.write(whole({"use": "t"}, templates={"t": kept}, overrides=[rule]))
 
 
 def _defaults(scene: Scene, node: Config) -> Path:
     rule = {"path": "n0", "config": node.get("config", {})}
     kept = {key: value for key, value in node.items() if key != "config"}
-    return scene.write(whole(kept, defaults=[rule]))
+    return scene.write(whole({"use": "t"}, templates={"t": kept}, defaults=[rule]))
 
 
 def _vars(scene: Scene, node: Config) -> Path:
@@ -122,8 +122,8 @@ def _usual(scene: Scene, node: Config) -> Path:
 
 
 def _yaml(scene: Scene, node: Config) -> Path:
-    text = f"x-a: &a {json.dumps(node)}\ngraph:\n  id: g\n  start: [n0]\n  nodes:\n    - <<: *a\n"
-    return scene.write(f"{text}      id: n0\n", "flow.yaml")
+    head = f"vars:\n  a: &a {json.dumps(node)}\ngraph:\n  id: g\n  start: [n0]\n  nodes:\n"
+    return scene.write(f"{head}    - <<: *a\n      id: n0\n", "flow.yaml")
 
 
 def _toml(scene: Scene, node: Config) -> Path:
@@ -134,13 +134,14 @@ def _toml(scene: Scene, node: Config) -> Path:
             return "[" + ", ".join(map(value, given)) + "]"
         return json.dumps(given)
 
-    return scene.write(f"[graph]\nid = 'g'\nstart = ['n0']\nnodes = [{value({'id': 'n0', **node})}]\n",
-                       "flow.toml")  # fmt: skip
+    nodes = f"[{value({'id': 'n0', **node})}]"
+    return scene.write(f"[graph]\nid = 'g'\nstart = ['n0']\nnodes = {nodes}\n", "flow.toml")
 
 
 def _cycle(scene: Scene, node: Config) -> Path:
     data = whole(node, {"type": "passthrough"})
     data["graph"]["edges"] = [{"from": "n0", "to": "n1"}, {"from": "n1", "to": "n0"}]
+    data["graph"]["end"] = ["n1"]
     return scene.write(data)
 
 
@@ -182,7 +183,8 @@ INNER = (
     "0177.0.0.1", "0", "0.0.0.0", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[0:0:0:0:0:ffff:7f00:1]",
     "127.0.0.1.", "１２７.0.0.1", "①②⑦.0.0.1", "169.254.169.254", "[fe80::1]", "10.0.0.1",
     "192.168.0.1", "metadata.google.internal", "user@127.0.0.1", "127.0.0.1:22", "127。0。0。1",
-    "[::ffff:a9fe:a9fe]", "100.100.100.200", "[fd00:ec2::254]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]",
+    "[::ffff:a9fe:a9fe]", "100.100.100.200", "[fd00:ec2::254]", "[64:ff9b::7f00:1]",
+    "[2002:7f00:1::]",
 )  # fmt: skip
 
 
@@ -216,7 +218,8 @@ def test_no_program_is_started_but_the_one_that_was_granted(scene: Scene, progra
 
 IMPORTS = (
     "strange_module:node", "strange_module.node:x", "json.strange_module:x", "strange_module",
-    ":node", "strange_module:", "json:strange_module", "json:loads.__globals__", ".strange_module:x",
+    ":node", "strange_module:", "json:strange_module", "json:loads.__globals__",
+    ".strange_module:x",
     "..strange_module:x", "strange_module :node", "STRANGE_MODULE:node", "ｓtrange_module:node",
     "json:__class__", "jsonx:strange", "json\n:strange_module", "os:system", "builtins:exec",
 )  # fmt: skip
@@ -253,8 +256,9 @@ def test_no_variable_of_the_environment_is_read_without_leave(
         root["vars"]["LAST"] = text
         node = {"type": "literal", "config": {"content": "${LAST}"}}
     elif setting == "header":
-        node = agent(model={"type": "openai", "name": "m", "headers": {"x": text}, "api_key": text,
-                            "retry": {"max_tries": 1}, "base_url": "http://127.0.0.1:1"})  # fmt: skip
+        there = {"base_url": "http://127.0.0.1:1", "retry": {"max_tries": 1}}
+        model = {"type": "openai", "name": "m", "headers": {"x": text}, "api_key": text}
+        node = agent(model={**model, **there})
         said = scene.contact(scene.node(node, **root))
         assert not [each for each in said if "canary" in each]
         return

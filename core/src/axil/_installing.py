@@ -18,8 +18,8 @@ KERNEL: Final = "axil-core"
 How = Literal["install", "upgrade", "reinstall"]
 _REQUIREMENT: Final = re.compile(r"\s*([\w.-]+)\s*(\[[^\]]*\])?\s*(.*)", re.DOTALL)
 _PLAIN: Final = re.compile(r"[\w@%+=:,./-]+")
-_ODD: Final = re.compile(r"[^\w@%+=:,./\[\]<>!~;' *()-]|!(?!=)")
-"""What a shell may read between double quotes."""
+_MEANINGFUL: Final = re.compile(r"[^\w@%+=:,./\[\]<>!~;' *()-]|!(?!=)")
+"""Characters that a shell may read between double quotes."""
 _ELSEWHERE: Final = Path()
 _OPTIONS: Final = {"install": (), "upgrade": ("--upgrade",), "reinstall": ("--force-reinstall",)}
 
@@ -168,4 +168,4 @@ def _quoted(word: str) -> str:
     """Return a word as a shell takes it, and runs nothing in it: requirements are a file's text."""
     if _PLAIN.fullmatch(word):
         return word
-    return shlex.quote(word) if _ODD.search(word) else f'"{word}"'
+    return shlex.quote(word) if _MEANINGFUL.search(word) else f'"{word}"'

@@ -1573,14 +1573,14 @@ def test_a_version_that_is_not_known_is_a_warning(version: str, ids: list[str]):
 @pytest.mark.parametrize(
     "requires",
     [
-        {"--index-url=https://evil.example": ""},
+        {"--index-url=https://evil.example.org": ""},
         {"-e": ""},
-        ["acme @ https://evil.example/x.whl"],
+        ["acme @ https://evil.example.org/x.whl"],
         {"acme": "; touch x"},
         {"acme": "$(touch x)"},
         {"acme\nRUN": ""},
         {"../acme": ""},
-        {"https://evil.example/acme.whl": ""},
+        {"https://evil.example.org/acme.whl": ""},
     ],
 )
 def test_what_a_file_requires_is_a_distribution_and_no_word_of_a_command(requires):

@@ -103,7 +103,7 @@ def _without_code(settings: Settings, file: str) -> None:
 
 
 def _usual_folder(settings: Settings) -> Path:
-    """Return where a build goes that was told no folder.
+    """Return the folder of a build for which none was named.
 
     Raises: ConfigError (AX746): it is a link, or behind one.
     """
