@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import zipfile
 from importlib import metadata
@@ -81,6 +82,15 @@ def test_the_command_is_that_of_the_environments_installer(prefix, file, text, h
 def test_a_tool_of_uv_gets_each_requirement_by_an_option_of_its_own(prefix):
     (prefix / "uv-receipt.toml").touch()
     assert install_advice("a", "b") == "uv tool install env --with a --with b"
+
+
+@pytest.mark.parametrize(
+    "text", ["$(touch x)", "`touch x`", '"; touch x; "', "$HOME", "a\nb", "\\"]
+)
+def test_a_shell_runs_nothing_of_what_is_wanted(prefix, text):
+    command = install_advice(f"acme>=1{text}")
+    assert shlex.split(command) == ["pip", "install", f"acme>=1{text}"]
+    assert "'" in command
 
 
 def test_in_a_checkout_the_projects_own_come_from_it(checkout, monkeypatch):

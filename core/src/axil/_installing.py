@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,6 +18,8 @@ KERNEL: Final = "axil-core"
 How = Literal["install", "upgrade", "reinstall"]
 _REQUIREMENT: Final = re.compile(r"\s*([\w.-]+)\s*(\[[^\]]*\])?\s*(.*)", re.DOTALL)
 _PLAIN: Final = re.compile(r"[\w@%+=:,./-]+")
+_MEANINGFUL: Final = re.compile(r"[^\w@%+=:,./\[\]<>!~;' *()-]|!(?!=)")
+"""Characters that a shell may read between double quotes."""
 _ELSEWHERE: Final = Path()
 _OPTIONS: Final = {"install": (), "upgrade": ("--upgrade",), "reinstall": ("--force-reinstall",)}
 
@@ -162,4 +165,7 @@ def _shown(path: Path) -> str:
 
 
 def _quoted(word: str) -> str:
-    return word if _PLAIN.fullmatch(word) else f'"{word}"'
+    """Return a word as a shell takes it, and runs nothing in it: requirements are a file's text."""
+    if _PLAIN.fullmatch(word):
+        return word
+    return shlex.quote(word) if _MEANINGFUL.search(word) else f'"{word}"'

@@ -1570,6 +1570,30 @@ def test_a_version_that_is_not_known_is_a_warning(version: str, ids: list[str]):
     assert [warning.id for warning in spec.extras.get("warnings", ())] == ids
 
 
+@pytest.mark.parametrize(
+    "requires",
+    [
+        {"--index-url=https://evil.example.org": ""},
+        {"-e": ""},
+        ["acme @ https://evil.example.org/x.whl"],
+        {"acme": "; touch x"},
+        {"acme": "$(touch x)"},
+        {"acme\nRUN": ""},
+        {"../acme": ""},
+        {"https://evil.example.org/acme.whl": ""},
+    ],
+)
+def test_what_a_file_requires_is_a_distribution_and_no_word_of_a_command(requires):
+    text = json.dumps(
+        {
+            "requires": requires,
+            "graph": {"nodes": [{"id": "a", "type": "passthrough"}], "start": ["a"]},
+        }
+    )
+    with pytest.raises(SpecError, match=r"AX103.*expected a distribution and its versions"):
+        spec_from_document(parse_json(text, "f.json"), LoadOptions(environment={}))
+
+
 def test_what_a_file_requires_and_lacks_is_a_warning():
     text = (
         '{"requires": {"axil-nobody": "", "axil-core": ">=99.1", "pytest": ">=1"}, "graph": '

@@ -16,6 +16,7 @@ import ipaddress
 import itertools
 import os
 import re
+import stat
 from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -131,7 +132,7 @@ class Grants:
 
         A file reads below its own folder and writes below ``.axil`` in it; elsewhere it needs a
         grant. What axil keeps for itself (``is_axils``) no grant opens. Raises: ConfigError
-        (AX137): it is elsewhere, or axil's.
+        (AX137): it is elsewhere, or axil's; or it is a pipe or a device, which may have no end.
         """
         if "\0" in given:
             message = "a path contains the character NUL, which is not allowed."
@@ -146,6 +147,9 @@ class Grants:
         want = self.wanted_path(given, real, act, where)
         is_noted = note_want(want) if not is_axils(real) else False
         if want.problem is None:
+            if want.status == "own" and (fault := _fault(real)):
+                message = f"the path {one_line(given[:80])} {fault}."
+                raise ConfigError(Problem("AX137", where, message, "Name a file or a folder."))
             return real
         if is_noted:
             return os.path.join(root, _REFUSED)
@@ -252,6 +256,19 @@ def is_axils(path: str | os.PathLike[str]) -> bool:
 def _doing(what: str) -> str:
     kind, _, name = what.partition(":")
     return _DOES.get(kind, f"{kind} {{}}").format(one_line(name) or "of any kind")
+
+
+def _fault(real: str) -> str:
+    """Return why a path cannot be used without leave; empty: it is a file, a folder, or not there
+    yet.
+    """
+    try:
+        mode = os.stat(real).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except OSError as error:
+        return f"cannot be used: {error.strerror}"
+    return "" if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else "is a pipe, a socket or a device"
 
 
 def _is_below(path: str, root: str) -> bool:

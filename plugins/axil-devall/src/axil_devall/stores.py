@@ -83,9 +83,12 @@ class Surroundings:
     def path(self, given: str, where: str) -> Path:
         """Return a path below the root. Raises: SpecError (AX855): it leads out of it."""
         root = os.path.realpath(self.root or ".")
-        real = os.path.realpath(os.path.join(root, given))
-        if os.path.commonpath([real, root]) != root:
-            message = f'"{given}" is outside the folder of the workflow.'
+        try:
+            real = os.path.realpath(os.path.join(root, given))
+        except ValueError:  # NUL
+            real = ""
+        if not real or os.path.commonpath([real, root]) != root:
+            message = f"{json.dumps(given)} is outside the folder of the workflow."
             hint = "Move it into that folder or a subfolder."
             raise SpecError(Problem("AX855", where, message, hint))
         grants = current_grants()

@@ -114,9 +114,15 @@ class Reader:
             return None
         root = cast("dict[str, Any]", data)
         extras = {} if root.get("version") is None else {"version": root["version"]}
-        return self.graph(
-            cast("dict[str, Any]", graph), ("graph",), _requirements(root.get("requires")), extras
-        )
+        requires = _requirements(root.get("requires"))
+        for name, version in list(requires.items()):
+            # they become part of commands that messages propose
+            if not _DISTRIBUTION.fullmatch(name) or not _SPECIFIER.fullmatch(version):
+                found = " ".join(f"{name}{version}".encode("unicode_escape").decode().split())
+                message = f"expected a distribution and its versions, found {found!r}."
+                self._problem("AX103", ("requires",), message, "Write acme-clocks: '>=1.0'.")
+                del requires[name]
+        return self.graph(cast("dict[str, Any]", graph), ("graph",), requires, extras)
 
     def graph(
         self,
@@ -794,11 +800,15 @@ def _requirements(value: Any) -> dict[str, str]:
         return {name: str(version or "") for name, version in cast("dict[str, Any]", value).items()}
     items = cast("list[Any]", value) if isinstance(value, list) else []
     found = [
-        re.match(r"\s*([A-Za-z0-9][\w.-]*)\s*(.*?)\s*$", item)
+        re.match(r"\s*([A-Za-z0-9][\w.-]*)\s*(.*?)\s*$", item, re.DOTALL)
         for item in items
         if isinstance(item, str)
     ]
     return {match[1]: match[2] for match in found if match}
+
+
+_DISTRIBUTION: Final = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?(?:\[[\w., -]*\])?", re.ASCII)
+_SPECIFIER: Final = re.compile(r"[\w.*+!<>=~, -]*", re.ASCII)
 
 
 def _stem(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from axil.plugin import canonical_name
+from axil_plugins.records import direct_url
 
 
 def closure(
@@ -65,10 +65,7 @@ def metadata_of(name: str) -> Any:
 
 def source_of(metadata: Any) -> Path | None:
     """Return the project folder of an editable distribution; None: it is not editable."""
-    try:
-        stated = json.loads(metadata.read_text("direct_url.json") or "{}")
-    except (OSError, ValueError, AttributeError):
+    stated = None if metadata is None else direct_url(metadata)
+    if not stated or not stated.get("dir_info", {}).get("editable"):
         return None
-    if not stated.get("dir_info", {}).get("editable"):
-        return None
-    return Path(url2pathname(urlsplit(str(stated["url"])).path))
+    return Path(url2pathname(urlsplit(str(stated.get("url", ""))).path))

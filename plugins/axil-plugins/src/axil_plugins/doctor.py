@@ -461,7 +461,7 @@ def _observed(
 
     Raises: subprocess.TimeoutExpired.
     """
-    command = [sys.executable, "-c", _IMPORT, module, attributes]
+    command = [sys.executable, "-P", "-c", _IMPORT, module, attributes]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=IMPORT_SECONDS, check=False
     )

@@ -43,12 +43,15 @@ from axil_files import AnyVariable, dependencies_of, load, python_target
 from axil_plugins.closure import closure, metadata_of, source_of
 from axil_plugins.output import put
 from axil_plugins.pylock import pylock_of
+from axil_plugins.records import altered_files, direct_url
 
 VERSION: Final = 1
 SUFFIX: Final = ".lock"
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
 _NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
 """Characters that the name of a pylock file cannot have."""
+_PASSED: Final = frozenset({"__pycache__", ".git", ".venv"})
+"""Folders of a source that are no part of it."""
 _PLACE: Final = re.compile(r"(?P<file>.+?)(?::\d+)? (?P<path>\S+)")
 
 
@@ -83,6 +86,9 @@ class Lock:
                 lines.append({"file": file, "lock": place_of(file), "changed": changed})
             else:
                 made = lock_of(file, session.registry, **reading)
+                for name in made["distributions"]:
+                    for line in _altered(name):
+                        session.tell(f"warning: {name}: {line}")
                 text = as_json(made) + "\n"
                 place = Path(place_of(file))
                 if options.pylock:
@@ -252,8 +258,7 @@ def _granted(value: Any, grants: Grants, where: str) -> Any:
 def _distribution(name: str, is_root: bool) -> dict[str, Any]:
     metadata = metadata_of(name)
     package = _package(metadata)
-    # of one that is not editable, paths and hashes without those that the installer added
-    content = recorded_files(metadata) if package is None else _tree(package)
+    content = _record(metadata) if package is None else _tree(package)
     return {
         "version": str(metadata.version),
         "digest": _digest(content.encode()),
@@ -263,23 +268,58 @@ def _distribution(name: str, is_root: bool) -> dict[str, Any]:
 
 
 def _installable(lock: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the version of each distribution of a lock, and the folder of an editable one."""
-    return {
-        name: {
-            "version": each["version"],
-            "source": str(source_of(metadata_of(name))) if each["editable"] else "",
-        }
-        for name, each in cast("Mapping[str, Any]", lock["distributions"]).items()
-    }
+    """Return the version of each distribution of a lock, the folder of an editable one, and where
+    one came from that came from no index.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for name, each in cast("Mapping[str, Any]", lock["distributions"]).items():
+        metadata = metadata_of(name)
+        folder = str(source_of(metadata)) if each["editable"] else ""
+        found[name] = {"version": each["version"], "source": folder, "direct": direct_url(metadata)}
+    return found
+
+
+def _record(metadata: Any) -> str:
+    """Return a distribution's list of installed files, and what became of them since.
+
+    The list has paths and hashes, without those that the installer added.
+    """
+    lines = [f"{name} {fault} {_now(metadata, name)}" for name, fault in altered_files(metadata)]
+    return "\n".join([recorded_files(metadata), *lines])
+
+
+def _now(metadata: Any, name: str) -> str:
+    path = Path(metadata.locate_file(name))
+    return _digest(path.read_bytes()) if path.is_file() else ""
+
+
+def _altered(name: str) -> Iterator[str]:
+    """Yield the files of a distribution that are not as they were installed, in words.
+
+    There are none of one that is installed in place.
+    """
+    metadata = metadata_of(name)
+    if metadata is not None and source_of(metadata) is None:
+        for file, fault in altered_files(metadata):
+            yield f"{file} {fault}."
 
 
 def _package(metadata: Any) -> Path | None:
-    """Return the package of an editable distribution; None: it is not editable."""
-    if source_of(metadata) is None:
+    """Return the package of an editable distribution; None: it is not editable.
+
+    It is the project's folder where no package is found by its name or its entry points.
+    """
+    project = source_of(metadata)
+    if project is None:
         return None
-    spec = importlib.util.find_spec(canonical_name(metadata.name).replace("-", "_"))
-    places = spec.submodule_search_locations if spec is not None else None
-    return Path(places[0]) if places else None
+    names = [canonical_name(metadata.name).replace("-", "_")]
+    names += [re.split(r"[.:]", each.value)[0].strip() for each in metadata.entry_points]
+    for name in dict.fromkeys(names):
+        spec = importlib.util.find_spec(name)
+        for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+            if name == names[0] or Path(folder).is_relative_to(project):
+                return Path(folder)
+    return project
 
 
 def _tree(folder: Path) -> str:
@@ -287,7 +327,7 @@ def _tree(folder: Path) -> str:
     return "\n".join(
         f"{file.relative_to(folder).as_posix()},{_digest(file.read_bytes())}"
         for file in sorted(folder.rglob("*"))
-        if file.is_file() and "__pycache__" not in file.parts
+        if file.is_file() and not _PASSED.intersection(file.relative_to(folder).parts)
     )
 
 
@@ -390,6 +430,7 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
             yield f"the distribution {name} {version} is installed {how} now."
         elif was["digest"] != found["digest"]:
             yield f"the distribution {name} {version} has other contents under the same version."
+            yield from (f"{name}: {line}" for line in _altered(name))
     for name, (was, found) in _apart(before, now, "files"):
         gone = "is not part of it any more" if found is None else "has changed"
         yield f"the file {name} {'was not part of it' if was is None else gone}."

@@ -30,7 +30,8 @@ def prove(distribution: str, session: Session, *, as_data: bool = False) -> int:
             hint=f"It is provided by axil-testing: {install_advice('axil-testing')}",
         )
     form = "json" if as_data else "text"
-    command = [sys.executable, "-m", f"{KIT}.kit.whole", distribution, "--format", form]
+    # -P: the folder has no part in it
+    command = [sys.executable, "-P", "-m", f"{KIT}.kit.whole", distribution, "--format", form]
     environment = {key: value for key, value in os.environ.items() if key != "AXIL_ONLY"}
     done = subprocess.run(
         command,

@@ -21,7 +21,7 @@ from axil.plugin import canonical_name
 VERSION: Final = "1.0"
 """The version of the format."""
 _ASKING: Final = (
-    *("-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-deps", "--quiet"),
+    *("-P", "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-deps", "--quiet"),
     *("--only-binary", ":all:", "--disable-pip-version-check", "--report", "-"),
 )
 
@@ -29,14 +29,22 @@ _ASKING: Final = (
 def pylock_of(distributions: Mapping[str, Mapping[str, Any]], place: str) -> str:
     """Return the text of a ``pylock.toml`` for the distributions of a lock.
 
-    An editable one is a folder, ``source`` of what the lock says of it.
+    An editable one is a folder, ``source`` of what the lock says of it. One that came from no
+    index, by ``direct``, is not asked for in one: who has its name there may be somebody else.
 
     Raises: ConfigError (AX739): pip is not there, or does not find a distribution.
     """
+    found = {
+        name: _given(name, each["direct"], place)
+        for name, each in distributions.items()
+        if each.get("direct") and not each["source"]
+    }
     wanted = [
-        f"{name}=={each['version']}" for name, each in distributions.items() if not each["source"]
+        f"{name}=={each['version']}"
+        for name, each in distributions.items()
+        if not each["source"] and name not in found
     ]
-    found = dict(_wheels(wanted, place)) if wanted else {}
+    found.update(_wheels(wanted, place) if wanted else ())
     lines = [f'lock-version = "{VERSION}"', 'created-by = "axil lock"', ""]
     for name, each in distributions.items():
         lines += ["[[packages]]", f"name = {json.dumps(name)}"]
@@ -60,12 +68,30 @@ def _wheels(wanted: Sequence[str], place: str) -> Iterator[tuple[str, str]]:
         raise ConfigError(Problem("AX739", place, message, hint))
     for each in cast("list[dict[str, Any]]", json.loads(done.stdout)["install"]):
         source, url = each["download_info"], str(each["download_info"]["url"])
-        file = PurePosixPath(unquote(urlsplit(url).path)).name
         digest = str(source["archive_info"]["hashes"]["sha256"])
-        parts = (
-            ("name", json.dumps(file)),
-            ("url", json.dumps(url)),
-            ("hashes", f"{{ sha256 = {json.dumps(digest)} }}"),
-        )
-        toml = ", ".join(f"{key} = {value}" for key, value in parts)
-        yield canonical_name(each["metadata"]["name"]), f"{{ {toml} }}"
+        yield canonical_name(each["metadata"]["name"]), _wheel(url, digest)
+
+
+def _given(name: str, direct: Mapping[str, Any], place: str) -> str:
+    """Return the wheel that a distribution came from, as TOML.
+
+    Raises: ConfigError (AX739): it came from something else, or its hash is not known.
+    """
+    url = str(direct.get("url", ""))
+    digest = direct.get("archive_info", {}).get("hashes", {}).get("sha256", "")
+    if not urlsplit(url).path.endswith(".whl") or not digest:
+        message = f"{name} came from no index, and not from a wheel whose hash is known."
+        hint = f"Install {name} from a wheel, or in place."
+        raise ConfigError(Problem("AX739", place, message, hint))
+    return _wheel(url, str(digest))
+
+
+def _wheel(url: str, digest: str) -> str:
+    file = PurePosixPath(unquote(urlsplit(url).path)).name
+    parts = (
+        ("name", json.dumps(file)),
+        ("url", json.dumps(url)),
+        ("hashes", f"{{ sha256 = {json.dumps(digest)} }}"),
+    )
+    toml = ", ".join(f"{key} = {value}" for key, value in parts)
+    return f"{{ {toml} }}"

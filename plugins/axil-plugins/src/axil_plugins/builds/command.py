@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from axil.plugin import Registry, canonical_name, decode_config
 from axil_cli import Exit, Session, add_shared_arguments, as_json, equipped
 from axil_plugins.builds import cluster, outputs, report, verify, wheels
 from axil_plugins.builds.plan import Plan, plan
-from axil_plugins.builds.settings import Dist, Settings, read
+from axil_plugins.builds.settings import Dist, Settings, is_build_file, read
 from axil_plugins.builds.wheels import Wheel
 from axil_plugins.output import unwritten
 
@@ -73,13 +73,14 @@ class Build:
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Build it; what does not hold is an error, and then nothing is left in the folder."""
         settings = read(options.files, session.functions or "")
+        if is_build_file(options.files) and "code" not in options.allow:
+            _without_code(settings, options.files[0])
         if options.outputs:
             wanted = {"outputs": (*settings.dist.outputs, *options.outputs)}
             dist = decode_config(Dist, {**settings.dist.model_dump(), **wanted}, "--compose")
             settings = settings.model_copy(update={"dist": dist})
-        out = Path(options.out) if options.out else Path("build") / settings.name
-        # the settings of one's own build are leave for the functions that they name
-        with equipped(session, settings.functions_folder() or None, ("code",)) as here:
+        out = Path(options.out) if options.out else _usual_folder(settings)
+        with equipped(session, settings.functions_folder() or None, options.allow) as here:
             reading = session.reading(options)
             made = build(settings, here.registry, out, until=options.until, reading=reading)
         if options.format == "json":
@@ -89,6 +90,28 @@ class Build:
         else:
             session.say("\n".join(lines(made, out)))
         return Exit.DONE
+
+
+def _without_code(settings: Settings, file: str) -> None:
+    """Refuse a file with settings of a build that names code."""
+    problems = [
+        Problem("AX700", file, f"{part} is code, which is not allowed.") for part in settings.code()
+    ]
+    if problems:
+        hint = "Add --allow code, if you trust the file and its folder."
+        raise ConfigError([*problems[:-1], replace(problems[-1], hint=hint)])
+
+
+def _usual_folder(settings: Settings) -> Path:
+    """Return the folder of a build for which none was named.
+
+    Raises: ConfigError (AX746): it is a link, or behind one.
+    """
+    out = Path("build") / settings.name
+    if out.resolve() != Path.cwd().resolve() / out:
+        message = f"{out} leads to {out.resolve()}."
+        raise ConfigError(Problem("AX746", "--out", message, "Say --out FOLDER."))
+    return out
 
 
 def build(
@@ -122,6 +145,8 @@ def build(
                 shipped = [*made.wheels, main]
                 made.report["verified"] = verify.prove(made.plan, settings, shipped, given)
         made.report["sizes"] = report.sizes(made.plan, made.wheels)
+        notable = {each.name: list(each.notable) for each in made.wheels if each.notable}
+        made.report["notable"] = notable
         (place / "report.json").write_text(as_json(made.report) + "\n", "utf-8")
         (place / "plan.json").write_text(as_json(made.plan.plain()) + "\n", "utf-8")
         made.files = sorted(
@@ -232,6 +257,11 @@ def lines(made: Made, out: Path) -> Iterator[str]:
             f"warning: the settings of {word} were not looked into: "
             "its distribution has no manifest."
         )
+    for name, files in made.report.get("notable", {}).items():
+        for file in files:
+            starts = file.endswith(".pth")
+            what = "runs at each start of Python" if starts else "lies outside of site-packages"
+            yield f"note: {name}: {file} {what}"
     if sizes:
         yield f"unpacked {sizes['total'] / 1e6:.1f} MB"
     for name, ran in made.report.get("verified", {}).get("ran", {}).items():

@@ -63,6 +63,14 @@ class Dist(_Part):
             raise ValueError("expected a distribution's name, as in acme-flow")
         return name
 
+    @field_validator("version")
+    @classmethod
+    def _is_a_version(cls, version: str) -> str:
+        # it is written into names of files, metadata and a Dockerfile
+        if not re.fullmatch(r"\d+(\.\d+)*((a|b|rc|\.post|\.dev)\d+)*(\+[a-z0-9.]+)?", version):
+            raise ValueError("expected a version, as in 1.2.0")
+        return version
+
 
 class Plugins(_Part):
     """The plugins to include beside those that the workflows name."""
@@ -155,6 +163,16 @@ class Settings(_Part):
         named = self.workflows.functions
         return str(Path(self.folder) / named) if named else ""
 
+    def code(self) -> list[str]:
+        """Return the parts of the file that run code when it is built."""
+        found = {
+            "functions": self.workflows.functions,
+            "a graph in Python": self.graphs(),
+            "sources": [each for each in self.sources.values() if not each.endswith(".whl")],
+            "verify.allow_code": self.verify.allow_code,
+        }
+        return [name for name, given in found.items() if given]
+
     def workflow_files(self) -> list[Path]:
         """Return the workflows that are files, each once, sorted within a pattern.
 
@@ -191,6 +209,11 @@ def _stem(graph: PythonTarget) -> str:
     return Path(graph.file).stem if graph.file else graph.module.rpartition(".")[2]
 
 
+def is_build_file(files: Sequence[str]) -> bool:
+    """Return whether what was named is one file with settings of a build."""
+    return len(files) == 1 and files[0].endswith(".toml") and "build" in Path(files[0]).name
+
+
 def read(files: Sequence[str], functions: str = "") -> Settings:
     """Return the settings in a build file, or those that workflow files alone mean.
 
@@ -198,7 +221,7 @@ def read(files: Sequence[str], functions: str = "") -> Settings:
         functions: a folder with functions of one's own.
     Raises: ConfigError: AX740, and what ``decode_config`` finds.
     """
-    if len(files) == 1 and files[0].endswith(".toml") and "build" in Path(files[0]).name:
+    if is_build_file(files):
         path = Path(files[0])
         try:
             data = tomllib.loads(path.read_text("utf-8"))

@@ -30,6 +30,7 @@ from typing import Any, Final
 from axil import ConfigError, Problem
 from axil.plugin import canonical_name, install_advice
 from axil_plugins.closure import metadata_of, source_of
+from axil_plugins.records import content_fault, is_inside
 
 _INSTALLERS: Final = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json")
 _PYTHON: Final = re.compile(rb"\A#!(/bin/sh\n'''exec' [^\n]*\n' '''|[^\n]*python[^\n]*)")
@@ -47,6 +48,10 @@ class Wheel:
     sha256: str
     size: int
     """Bytes of its files, unpacked."""
+    notable: tuple[str, ...] = ()
+    """The files that run at each start of Python (``.pth``), and those that are put outside of
+    site-packages.
+    """
 
 
 def make(
@@ -77,16 +82,43 @@ def make(
 
 
 def described(name: str, path: Path) -> Wheel:
-    """Return a wheel's facts."""
-    with zipfile.ZipFile(path) as file:
-        size = sum(each.file_size for each in file.infolist())
+    """Return a wheel's facts.
+
+    Raises: ConfigError (AX742): it is no wheel of that name, or its files lead out of it.
+    """
+    parts = path.stem.split("-")
+    if len(parts) not in (5, 6) or canonical_name(parts[0]) != name:
+        raise _unusable(name, f"{path.name} is not the name of a wheel of {name}.")
+    try:
+        with zipfile.ZipFile(path) as file:
+            entries = file.infolist()
+    except (OSError, zipfile.BadZipFile) as error:
+        raise _unusable(name, f"{path.name} is no wheel: {error}.") from None
+    for each in entries:
+        # orig_filename: not as zipfile mends it
+        if not is_inside(each.orig_filename):
+            found = each.orig_filename.encode("unicode_escape").decode()
+            raise _unusable(name, f"its file {found} leads out of the wheel, or has an odd name.")
     return Wheel(
         name=name,
-        version=path.name.split("-")[1],
+        version=parts[1],
         path=path,
         sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-        size=size,
+        size=sum(each.file_size for each in entries),
+        notable=tuple(sorted(each.filename for each in entries if _is_notable(each.filename))),
     )
+
+
+def _is_notable(name: str) -> bool:
+    parts = name.split("/")
+    has_data = len(parts) > 2 and parts[0].endswith(".data")
+    inside = parts[2:] if has_data and parts[1] in ("purelib", "platlib") else parts
+    is_elsewhere = has_data and inside == parts
+    return is_elsewhere or (len(inside) == 1 and inside[0].endswith(".pth"))
+
+
+def _unusable(name: str, message: str) -> ConfigError:
+    return ConfigError(Problem("AX742", name, message, f"Name another: [sources] {name} = …"))
 
 
 def _original(name: str, metadata: Any, folder: Path | None) -> Path | None:
@@ -134,7 +166,8 @@ def pip_command() -> list[str]:
     Raises: ConfigError (AX741): there is neither.
     """
     if find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+        # -P: a pip.py of the folder is not it
+        return [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "--quiet"]
     bundled = Path(sysconfig.get_path("stdlib")) / "ensurepip" / "_bundled"
     places = [bundled, Path(sysconfig.get_config_var("WHEEL_PKG_DIR") or bundled)]
     found = sorted(path for place in places for path in place.glob("pip-*.whl"))
@@ -193,27 +226,31 @@ def _packed(name: str, metadata: Any, into: Path) -> Path:
     files: dict[str, bytes] = {}
     info = ""
     outside: list[str] = []
+    digests: dict[str, str] = {}
     for row in csv.reader(io.StringIO(record)):
         path = row[0].replace("\\", "/") if row else ""
         if not path or path.endswith(".pyc"):
             continue  # compiled anew where it is installed
         if path.startswith("../") or os.path.isabs(path):
             outside.append(path)
+            digests[path] = row[1] if len(row) > 1 else ""
             continue
+        if not is_inside(path):
+            raise _unusable(name, f"its file {path!r} is outside of its folder.")
         if ".dist-info/" in path:
             info = path.partition("/")[0]
             if path.rpartition("/")[2] in _INSTALLERS:
                 continue
-        files[path] = _content(name, metadata, path)
+        files[path] = _content(name, metadata, path, row[1] if len(row) > 1 else "")
     commands = {
         each.name
         for each in metadata.entry_points
         if each.group in ("console_scripts", "gui_scripts")
     }
     for path in outside:
-        content = _content(name, metadata, path)
         place = _scheme(name, Path(os.path.normpath(metadata.locate_file(path))), commands)
         if place:
+            content = _content(name, metadata, path, digests[path])
             content = _PYTHON.sub(b"#!python", content) if place.startswith("scripts") else content
             files[f"{info.removesuffix('.dist-info')}.data/{place}"] = content
     files[f"{info}/RECORD"] = record_of(files, f"{info}/RECORD")
@@ -221,13 +258,24 @@ def _packed(name: str, metadata: Any, into: Path) -> Path:
     return write_zip(into / f"{stem}.whl", files)
 
 
-def _content(name: str, metadata: Any, path: str) -> bytes:
+def _content(name: str, metadata: Any, path: str, digest: str) -> bytes:
+    """Return an installed file.
+
+    Raises: ConfigError (AX742): it cannot be read, is not what was installed, or is a link to
+    another place where RECORD does not say what it holds.
+    """
+    place = Path(metadata.locate_file(path))
+    advice = install_advice(name, how="reinstall")
+    if place.exists() and (fault := content_fault(place, digest)):
+        raise ConfigError(Problem("AX742", name, f"{path} {fault}.", advice))
+    if not digest and place.resolve() != place.parent.resolve() / place.name:
+        message = f"{path} is a link that leads outside of its folder."
+        raise ConfigError(Problem("AX742", name, message, advice))
     try:
-        return Path(metadata.locate_file(path)).read_bytes()
+        return place.read_bytes()
     except OSError as error:
         message = f"{path} cannot be read: {error.strerror}."
-        hint = install_advice(name, how="reinstall")
-        raise ConfigError(Problem("AX742", name, message, hint)) from None
+        raise ConfigError(Problem("AX742", name, message, advice)) from None
 
 
 def _scheme(name: str, path: Path, commands: Collection[str]) -> str:
