@@ -1,4 +1,4 @@
-"""Runs that are begun with a script of models: whoever resumes them asks no model, either."""
+"""Runs that are begun with a script of models: resumed, they ask no model, either."""
 
 from __future__ import annotations
 

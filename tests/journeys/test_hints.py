@@ -697,6 +697,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "Write graph, with nodes and start",
         "Import its graph",
         "See axil runs doctor",
+        "See axil runs list",
         "f'--allow program:",
         "Check them (axil mcp tools)",
         "Log in once",

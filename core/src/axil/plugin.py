@@ -74,11 +74,9 @@ _SUBJECTS = {
         "errors": """
             BodyError ComponentBlocked EngineError InvalidValue JournalError KernelBug
             MissingKeys NotBuilt NotInstalled Overdue PluginContract ProblemError RouteError
-            RunError Uncertain UnknownComponent did_you_mean format_names one_line with_article
+            RunError Uncertain UnknownComponent did_you_mean format_names one_line own_line
+            with_article
         """,
-    },
-    "Places of errors": {
-        "places": "own_line",
     },
     "Event loops": {
         "contract.loops": "LoopLocal",

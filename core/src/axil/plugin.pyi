@@ -92,6 +92,7 @@ from axil.errors import (
     did_you_mean as did_you_mean,
     format_names as format_names,
     one_line as one_line,
+    own_line as own_line,
     with_article as with_article,
 )
 from axil.kernel.joins import Join as Join
@@ -139,7 +140,6 @@ from axil.patterns.patterns import (
     compile_pattern as compile_pattern,
 )
 from axil.patterns.schemas import BoundedSchema as BoundedSchema
-from axil.places import own_line as own_line
 from axil.registry.components import make_component as make_component
 from axil.registry.manifest import (
     MANIFEST_FILE as MANIFEST_FILE,

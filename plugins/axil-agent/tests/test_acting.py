@@ -118,7 +118,7 @@ def test_turns_with_tools_are_bounded():
     assert len(model.requests) == 4
 
 
-def test_the_last_error_of_a_tool_is_told_with_its_place_when_turns_are_used_up():
+def test_too_many_turns_name_the_last_error_of_a_tool_and_its_place():
     def inner() -> str:
         return {}["gone"]
 

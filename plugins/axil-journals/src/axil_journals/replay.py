@@ -42,7 +42,7 @@ class ReplayIndex:
 
     @property
     def origin(self) -> dict[str, Any]:
-        """What is kept with the run; see ``axil.Options.origin``."""
+        """The data that is kept with the run; see ``axil.Options.origin``."""
         data: Mapping[str, Any] = {} if self.header is None else self.header.data
         return dict(decode_value(data.get("origin", {})))
 
