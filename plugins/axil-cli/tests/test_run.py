@@ -583,3 +583,14 @@ def test_a_full_disk_behind_the_output_is_reported_and_is_no_success(flow, forma
         141,
         "error: the output cannot be written: No space left on device.\n",
     )
+
+
+@pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n\xff", b"%PDF-1.4 of letters alone"])
+def test_an_input_that_is_no_text_is_refused_with_the_way_to_give_it(axil, tmp_path, data):
+    (tmp_path / "seen.bin").write_bytes(data)
+    nodes = "nodes: [{id: a, type: passthrough}], start: [a], end: [a]"
+    (tmp_path / "flow.yaml").write_text(f"graph: {{id: g, {nodes}}}", "utf-8")
+    file = str(tmp_path / "seen.bin")
+    refused = axil("run", str(tmp_path / "flow.yaml"), "--journal", "off", "--input-file", file)
+    assert refused.code == 2
+    assert f"--attach {file}" in refused.err
