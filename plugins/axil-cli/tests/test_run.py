@@ -100,7 +100,7 @@ def test_a_failure_is_exit_code_1_with_the_node_and_without_a_traceback(axil, fl
     assert done.code == Exit.FAILED
     said, place = done.err.splitlines()
     assert said == 'error: AX401 node "bad": ValueError: it broke\\x1b[2J'
-    assert re.fullmatch(r'    at \S+conftest.py:\d+ in run: raise ValueError\("it broke.*"\)', place)
+    assert re.fullmatch(r"    at \S+conftest.py:\d+ in run: raise ValueError.*it broke.*", place)
 
 
 def test_debugging_shows_the_traceback(axil, flow, monkeypatch):

@@ -118,7 +118,7 @@ class Run:
                 )
             text = options.input
             if options.input_file:
-                text = _input_text(options.input_file)
+                text = _input_text(options, session)
             begun: Sequence[Entry] = ()
             if journal is not None and options.run_id:
                 begun = journal.entries(options.run_id)
@@ -143,8 +143,9 @@ class Run:
             return watched(job, folder, options, session)
 
 
-def _input_text(path: str) -> str:
+def _input_text(options: argparse.Namespace, session: Session) -> str:
     """Return the text of a file of an input. Raises: ConfigError (AX700): it is no text."""
+    path: str = options.input_file
     try:
         text = read_text(path, "--input-file")
     except ConfigError as error:
@@ -152,7 +153,8 @@ def _input_text(path: str) -> str:
             raise
         text = _PDF
     if text.startswith(_PDF):  # which may be written in plain letters
-        hint = f"Attach it, for tools as load_file to show it: --attach {shlex.quote(path)}."
+        command = shlex.join(["run", options.file, "--input", "TEXT", "--attach", path])
+        hint = f"Attach it, for a tool as load_file: {session.program} {command}"
         raise misuse("--input-file", f"{path} is a document or an image, and no text.", hint)
     return text
 
