@@ -235,6 +235,14 @@ HINTS: dict[str, Hint] = {
             ("tune tool.yaml four.yaml --budget 1 --repeats 9", 1),  # nothing was better
         )
     },
+    "a file that is no text": Hint(
+        line="axil run brief.yaml --input-file plan.pdf",
+        code=2,
+        advice=r"as load_file: (axil .*)",
+        first=(("printf %%PDF-1.4 > plan.pdf", 0),),
+        fill=(("TEXT", "x"),),
+        shows="axil-runs",
+    ),
     "leave for functions": Hint(
         line="axil run tool.yaml --input x --functions functions",
         code=2,

@@ -98,7 +98,9 @@ def test_a_set_without_a_name_is_refused(axil, flow, given):
 def test_a_failure_is_exit_code_1_with_the_node_and_without_a_traceback(axil, flow):
     done = axil("run", flow(["bad fail"]))
     assert done.code == Exit.FAILED
-    assert done.err == 'error: AX401 node "bad": ValueError: it broke\\x1b[2J\n'
+    said, place = done.err.splitlines()
+    assert said == 'error: AX401 node "bad": ValueError: it broke\\x1b[2J'
+    assert re.fullmatch(r"    at \S+conftest.py:\d+ in run: raise ValueError.*it broke.*", place)
 
 
 def test_debugging_shows_the_traceback(axil, flow, monkeypatch):
@@ -304,7 +306,7 @@ def test_progress_shows_firings_rounds_and_chunks(axil, flow, monkeypatch):
 def test_progress_of_a_failure_names_it(axil, flow):
     done = axil("run", flow(["bad fail"]), "--progress")
     assert "bad    ✗ ValueError: it broke\\x1b[2J" in done.err
-    assert done.err.count("it broke") == 2  # once by progress, once as the error
+    assert done.err.count("ValueError: it broke") == 2  # once by progress, once as the error
     assert "── failed: 1 firing ·" in done.err
 
 
@@ -583,3 +585,14 @@ def test_a_full_disk_behind_the_output_is_reported_and_is_no_success(flow, forma
         141,
         "error: the output cannot be written: No space left on device.\n",
     )
+
+
+@pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n\xff", b"%PDF-1.4 of letters alone"])
+def test_an_input_that_is_no_text_is_refused_with_the_way_to_give_it(axil, tmp_path, data):
+    (tmp_path / "seen.bin").write_bytes(data)
+    nodes = "nodes: [{id: a, type: passthrough}], start: [a], end: [a]"
+    (tmp_path / "flow.yaml").write_text(f"graph: {{id: g, {nodes}}}", "utf-8")
+    file = str(tmp_path / "seen.bin")
+    refused = axil("run", str(tmp_path / "flow.yaml"), "--journal", "off", "--input-file", file)
+    assert refused.code == 2
+    assert f"--attach {file}" in refused.err

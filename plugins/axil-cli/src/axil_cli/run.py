@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import shlex
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from axil import (
     MISSING,
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from axil_cli.page import Page
     from axil_cli.progress import Progress
     from axil_journals import Entry
+
+
+_PDF: Final = "%PDF-"
 
 
 class Run:
@@ -114,7 +118,7 @@ class Run:
                 )
             text = options.input
             if options.input_file:
-                text = read_text(options.input_file, "--input-file")
+                text = _input_text(options, session)
             begun: Sequence[Entry] = ()
             if journal is not None and options.run_id:
                 begun = journal.entries(options.run_id)
@@ -137,6 +141,22 @@ class Run:
                 }
             job = Job(workflow, input, launch.running, launch.observers)
             return watched(job, folder, options, session)
+
+
+def _input_text(options: argparse.Namespace, session: Session) -> str:
+    """Return the text of a file of an input. Raises: ConfigError (AX700): it is no text."""
+    path: str = options.input_file
+    try:
+        text = read_text(path, "--input-file")
+    except ConfigError as error:
+        if not isinstance(error.__cause__, UnicodeDecodeError):
+            raise
+        text = _PDF
+    if text.startswith(_PDF):  # which may be written in plain letters
+        command = shlex.join(["run", options.file, "--input", "TEXT", "--attach", path])
+        hint = f"Attach it, for a tool as load_file: {session.program} {command}"
+        raise misuse("--input-file", f"{path} is a document or an image, and no text.", hint)
+    return text
 
 
 def _opened(launch: Launch, options: argparse.Namespace, session: Session) -> Workflow:
