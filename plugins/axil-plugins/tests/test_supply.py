@@ -155,8 +155,7 @@ def test_a_folder_brings_no_module_of_its_own_into_a_program_that_is_started_the
     for name in ("pip.py", "json.py", "axil_cli.py", "axil_testing.py"):
         (tmp_path / name).write_text(PIP)
     monkeypatch.setattr(subprocess, "run", run)
-    built = axil("build", flow(FLOW, "flow.json"), "--until", "lock")
-    print(built)
+    axil("build", flow(FLOW, "flow.json"), "--until", "lock")
     with suppress(ValueError):
         axil("lock", flow(FLOW, "flow.json"), "--pylock")
     axil("plugins", "doctor", "axil-sqlite", "--import")
