@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -225,3 +226,15 @@ result = axil.run_sync(g.build().run({}, limits=axil.Limits(firings=5)))
 print(result.status, result.usage.firings, result.usage.tokens, result.usage.cost)
 """
     assert without(OTHERS, code) == "done 1 {'input_tokens': 5} 0.5\n"
+
+
+@pytest.mark.parametrize(("name", "package"), [("Agent", "axil_agent"), ("load", "axil_files")])
+def test_axil_says_which_plugin_has_a_name_that_it_lacks(name, package, tmp_path):
+    pytest.importorskip(package)
+    way = f"from {package} import {name}"
+    (tmp_path / "asks.py").write_text(f"from axil import {name}", "utf-8")
+    with pytest.raises(ImportError, match=way):
+        runpy.run_path(str(tmp_path / "asks.py"))
+    with pytest.raises(AttributeError, match=way):
+        getattr(importlib.import_module("axil"), name)
+    assert not hasattr(importlib.import_module("axil"), "Nowhere")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import runpy
 
 import pytest
 
@@ -116,3 +117,16 @@ def test_a_class_has_its_article():
 def test_a_long_list_is_shortened_honestly():
     assert format_names(["a", "b"]) == "a, b"
     assert format_names([str(i) for i in range(12)]) == "0, 1, 2, 3, 4, 5, 6, 7, … (12 in all)"
+
+
+def test_a_failed_node_says_the_innermost_line_of_the_users_own_code(tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text("import json\ndef inner(text):\n    return json.loads(text)\n", "utf-8")
+    space = runpy.run_path(str(file))
+    try:
+        space["inner"]("{")
+    except ValueError as error:
+        failed = NodeFailed("a", error)
+    assert failed.place == f"{file}:3 in inner: return json.loads(text)"
+    assert NodeFailed("a", SpecError("what it says is enough")).place == ""
+    assert NodeFailed("a", ValueError("never raised")).place == ""

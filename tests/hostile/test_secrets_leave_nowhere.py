@@ -13,6 +13,7 @@ import json
 import logging
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from axil.plugin import (
     decode_config,
     granted,
     hook_manager,
+    keep_password,
     keep_secret,
     without_secrets,
 )
@@ -55,7 +57,8 @@ from axil_serve import (
 )
 from axil_sqlite import SqliteJournal
 from axil_testing.stub import Act, Stub
-from tests.internals import internal
+
+from ..internals import internal
 
 _numbers = itertools.count()
 PEER = "peer-" * 8
@@ -582,7 +585,8 @@ def test_tuning_leaves_no_secret(echo, flow, typed, tmp_path):
 
 def test_a_draft_has_no_secret(echo, typed, tmp_path):
     secret, said = echo
-    text = f"graph:\n  id: f\n  nodes:\n    - id: a\n      type: literal\n      config:\n        content: {json.dumps(said)}\n  start: [a]\n"  # noqa: E501
+    node = f"{{id: a, type: literal, config: {{content: {json.dumps(said)}}}}}"
+    text = f"graph:\n  id: f\n  nodes:\n    - {node}\n  start: [a]\n"
     rules = [
         {"match": {"system_contains": "You assign roles"}, "replies": [said]},
         {"match": {"system_contains": "You plan a graph"}, "replies": [said]},
@@ -616,6 +620,14 @@ def test_ordinary_words_are_no_beginnings_of_secrets():
     keep_secret("postgresql://me:abcdefgh1234@host/name")
     for text in ("configuration", '{"type": "server"}', "postgresql://other@host"):
         assert without_secrets(text) == text
+
+
+@pytest.mark.parametrize("text", ["ha" * 10**6, "://" * 10**6, "x=" * 10**6, "password='" * 10**5])
+def test_looking_for_passwords_takes_time_by_the_length(text):
+    began = time.process_time()
+    keep_password(text)
+    without_secrets(text)
+    assert time.process_time() - began < 5
 
 
 def test_texts_without_secrets_are_as_they_were():

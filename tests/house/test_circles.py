@@ -20,6 +20,9 @@ REASONS: Mapping[frozenset[str], str] = {
     frozenset(
         {"axil.runtime.recorder", "axil.runtime.result"}
     ): "a run's options name its journal, and a journal is made a recorder from them; types alone",
+    frozenset(
+        {"axil.settings.confinement", "axil.settings.grants"}
+    ): "putting grants in force begins to enforce them; imported when a file is read",
     frozenset({"axil.runtime.pool", "axil.runtime.run"}): "a body that ends works on in its run's "
     "loop; types alone",
     frozenset(

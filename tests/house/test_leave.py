@@ -94,6 +94,10 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
     "axil_journals/engine/local.py": ("load", "the record of a run, no file"),
     "axil_journals/engine/loading.py": ("load", "the record of a run, no file"),
     "axil_evals/targets.py": ("load", "a path that Python code names, without grants"),
+    "axil_plugins/builds/plan.py": (
+        "load",
+        "reads without leave, to learn which files a workflow reads; nothing of it runs",
+    ),
     "axil_plugins/lock.py": (
         "Grants.of Grants.of granted load",
         "the file that the user named, with the words typed",

@@ -13,7 +13,7 @@ from axil import CustomNode, RootGraph, Workflow
 
 MODULES = 17
 """Modules of core that a run of two inline nodes in memory passes through."""
-CHANGES = 78
+CHANGES = 79
 """The number of changes from one of them to another, calls and returns alike; two are the check
 of the size of what a firing gives, and six are the meter's, which used to be a plugin's.
 """

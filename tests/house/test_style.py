@@ -12,13 +12,13 @@ BUDGETS = {
     "kernel": (3900, 12),  # reports of what edges carry, bounds of sizes
     "spec": (900, 6),  # limits that hold those of what is around; digests; kinds of components
     "patterns": (455, 4),  # a bounded engine, and schemas that use it
-    "settings": (1610, 9),  # decoding, secrets, grants and what files want, policy, misfits
+    "settings": (2150, 12),  # decoding, secrets, grants and their enforcement, policy, misfits
     "registry": (915, 5),  # deprecations; metadata of distributions; extras of components
     "contract": (1870, 10),  # what observers receive, by kind of report; views of a state
     "typed": (1420, 5),  # schemas of models, reducers, views of a typed state
     "compiler": (2635, 11),  # folding; declared fields; formatters on edges; migrations
     "dependencies": (470, 4),  # from graph to graph; settings that name components; versions
-    "runtime": (2280, 9),  # what hooks decide is imported where there are hooks; deadlines
+    "runtime": (2420, 10),  # what the caller gave is unconfined; deadlines
     "builder": (1395, 4),  # signatures; templates; state shared inside; arguments that do not fit
 }
 """Lines and modules that a package of core may have.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -83,7 +84,8 @@ def test_no_component_of_a_file_names_recorded_runs(tmp_path):
             schema = component.Config.model_json_schema()
         except (AxilError, AttributeError, ImportError):
             continue
-        names = [n for n, of in schema.get("properties", {}).items() if "x-axil-outside" in of]
+        marks = {n: json.dumps(of) for n, of in schema.get("properties", {}).items()}
+        names = [n for n, of in marks.items() if re.search(r'outside": \["(read|write)"', of)]
         for name in names:
             of = schema["properties"][name]
             value: Any = ".axil/runs.db"

@@ -66,8 +66,7 @@ ACTS: dict[str, tuple[str, Act]] = {
     "run a file": ("{outside}/strange_module.py", runpy.run_path),
     "library": ("{outside}/secret", ctypes.CDLL),
 }  # fmt: skip
-"""What a careless component does with a text of its settings, and what a hostile file writes there.
-"""
+"""Careless acts: the text that a hostile file gives, and what is done with it."""
 
 
 class CarelessConfig(BaseModel, extra="forbid", frozen=True):

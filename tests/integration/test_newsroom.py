@@ -44,14 +44,22 @@ def roles(requests: list[Any]) -> list[str]:
 
 def from_file(capsys, *arguments: str) -> dict[str, Any]:
     main(
-        ["run", str(EXAMPLES / "newsroom.yaml"), "--input", "why?", "--format", "json", *arguments]
+        [
+            "run",
+            str(EXAMPLES / "newsroom.yaml"),
+            "--input",
+            "Why do plants branch?",
+            "--format",
+            "json",
+            *arguments,
+        ]
     )
     return json.loads(capsys.readouterr().out)
 
 
 def test_file_and_python_say_the_same(capsys, program):
     script = Scripted.from_file(SCRIPT)
-    output, _ = program.newsroom(script).invoke({"question": "why?"})
+    output, _ = program.newsroom(script).invoke({"question": "Why do plants branch?"})
     asked = Scripted.from_file(SCRIPT)
     with asked.everywhere():
         data = from_file(capsys)
@@ -130,7 +138,7 @@ def test_nonsense_comes_to_an_end_too(capsys, program, seed):
     babbler = Babbler(seed)
     with models_through(lambda meant, written: babbler):
         data = from_file(capsys)
-        output, _ = program.newsroom(None).invoke({"question": "why?"})
+        output, _ = program.newsroom(None).invoke({"question": "Why do plants branch?"})
     assert data["status"] == "done"
     assert data["cycles"]["cycle(writer,critic,+2)"]["rounds"] <= 3
     assert isinstance(output["article"], str)
@@ -146,7 +154,7 @@ def test_a_critic_who_never_accepts_is_not_heard_for_ever(capsys, program):
     with Scripted(never).everywhere():
         data = from_file(capsys)
         once = from_file(capsys, "--set", "ROUNDS=1")
-        output, _ = program.newsroom(None).invoke({"question": "why?"})
+        output, _ = program.newsroom(None).invoke({"question": "Why do plants branch?"})
     assert data["cycles"]["cycle(writer,critic,+2)"] == {
         "entries": 1,
         "rounds": 3,
@@ -213,7 +221,7 @@ def test_the_demo_can_be_read(capsys, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     # on no machine does anything here take so long
     monkeypatch.setattr("axil_cli.progress._NOTICE_SECONDS", 1000)
-    assert main([*DEMO, "--input", "why?", "--progress"]) == 0
+    assert main([*DEMO, "--input", "Why do plants branch?", "--progress"]) == 0
     printed = capsys.readouterr()
     lines = printed.err.splitlines()
     assert max(map(len, lines)) <= width
@@ -266,3 +274,8 @@ def test_the_readme_shows_what_the_demo_prints(capsys, monkeypatch, tmp_path):
     brief.write_text(re.search(r"^```yaml\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)[1])
     assert main(["run", str(brief), "--input", "axils"]) == 0
     assert capsys.readouterr().out == "a text\n"
+
+
+def test_the_script_says_that_it_knows_nothing_of_another_question(capsys):
+    assert main([*DEMO, "--input", "Who was Ada Lovelace?", "--no-progress"]) == 0
+    assert "one question: why plants branch" in capsys.readouterr().out

@@ -115,7 +115,7 @@ def desk(terminals: Callable[..., Terminal], address: str) -> Terminal:
 def test_agents_ask_a_server_and_what_they_used_is_shown(desk: Terminal) -> None:
     shown = desk.type("axil run flow.yaml --input hello --progress --run-id r")
     assert shown.out.strip() == "OK"
-    shown.shows("plan", "write", "input tokens", "output tokens")
+    shown.shows("plan", "write", " input, ", " output tokens")
     desk.type("axil runs show r").shows("flow done", "output: OK")
 
 

@@ -259,6 +259,39 @@ class NodeFailed(RunError):
         super().__init__(f"{name}{text}{notes}", where=f'node "{path}"')
         self.__cause__ = cause
 
+    @property
+    def place(self) -> str:
+        """The innermost line of the user's own code that the cause went through, as ``file.py:3 in
+        name: code``; empty: it is not known, or the cause says itself what to mend.
+        """
+        cause = self.__cause__
+        if cause is None or isinstance(cause, AxilError):
+            return ""
+        return own_line(cause)
+
+
+def own_line(error: BaseException) -> str:
+    """Return the innermost line that an error went through which is neither Python's, nor ours, nor
+    of an installed distribution, as ``file.py:3 in name: code``; empty: there is none.
+    """
+    import os  # only where something failed
+    import sysconfig
+    import traceback
+
+    names = ("stdlib", "platstdlib", "purelib")
+    installed = tuple(os.path.join(sysconfig.get_path(name), "") for name in names)
+    found = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        code = frame.f_code
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        is_ours = package == "axil" or package.startswith("axil_")
+        if not (is_ours or code.co_filename.startswith((*installed, "<"))):
+            (summary,) = traceback.StackSummary.extract(iter([(frame, line)]))
+            file = os.path.relpath(code.co_filename)
+            file = code.co_filename if file.startswith("..") else file
+            found = f"{file}:{line} in {code.co_name}: {summary.line}"
+    return found
+
 
 def _text_of(cause: BaseException) -> str:
     try:

@@ -59,7 +59,7 @@ _SUBJECTS = {
         "settings.leaving": "answer_without_secrets stream_without_secrets",
         "settings.misfits": "Misfit misfits",
         "settings.outside": """
-            Address EnvName ImportPath Outside Program ReadPath WritePath
+            Address EnvName ImportPath OutsideMark Program ReadPath WritePath
         """,
         "settings.redaction": "is_private redact_data redact_text secret_spans",
         "settings.secrets": "Secret resolve_secret",
@@ -74,7 +74,8 @@ _SUBJECTS = {
         "errors": """
             BodyError ComponentBlocked EngineError InvalidValue JournalError KernelBug
             MissingKeys NotBuilt NotInstalled Overdue PluginContract ProblemError RouteError
-            RunError Uncertain UnknownComponent did_you_mean format_names one_line with_article
+            RunError Uncertain UnknownComponent did_you_mean format_names one_line own_line
+            with_article
         """,
     },
     "Event loops": {

@@ -92,6 +92,7 @@ from axil.errors import (
     did_you_mean as did_you_mean,
     format_names as format_names,
     one_line as one_line,
+    own_line as own_line,
     with_article as with_article,
 )
 from axil.kernel.joins import Join as Join
@@ -178,7 +179,7 @@ from axil.settings.outside import (
     Address as Address,
     EnvName as EnvName,
     ImportPath as ImportPath,
-    Outside as Outside,
+    OutsideMark as OutsideMark,
     Program as Program,
     ReadPath as ReadPath,
     WritePath as WritePath,

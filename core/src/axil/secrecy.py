@@ -22,6 +22,8 @@ from typing import Any, Final, cast
 
 REDACTED: Final = "[redacted]"
 """The text in the place of a secret."""
+_LONGEST_KNOWN: Final = 100_000
+"""Characters of a value that is looked for; no key is longer."""
 _SHORTEST: Final = 8
 """Letters of a value that is looked for everywhere; a shorter one would be found in ordinary words.
 """
@@ -33,15 +35,16 @@ _KEY: Final = re.compile(r"(?=.*\d|.+[A-Z])(?=.*[a-z\d])[^\s{}\[\]<>,;]{12}", re
 _DEEPEST: Final = 4
 """The number of times that a text is looked for within escapes within escapes."""
 _SCHEME: Final = re.compile(r"(?:basic|bearer|token)\s+(\S+)", re.IGNORECASE)
-_URL: Final = re.compile(r"\w[\w+.-]*://([^\s/?#]*):([^\s/?#]*)@")
+_URL: Final = re.compile(r"://([^\s/?#:@]{0,1000}):([^\s/?#@]{1,1000})@")
 _WORD: Final = re.compile(
-    r"(?:^|[\s?&;])(?:password|passwd|sslpassword|api_?key|access_?token|token|secret|sig)\s*=\s*"
-    r"(?:'([^']*)'|([^\s'&;]+))",
+    r"(?:^|[\s?&;])(?:password|passwd|sslpassword|api_?key|access_?token|token|secret|sig)"
+    r"\s{0,9}=\s{0,9}"
+    r"(?:'([^']{1,1000})'|([^\s'&;]{1,1000}))",
     re.IGNORECASE,
 )
 """The password in a text of the form ``host=… password=…``, the key in that of a URL."""
 _UNFIT: Final = re.compile(r'["\\\x00-\x1f]')
-"""What would change the JSON that a text stands in."""
+"""Characters that would change the JSON around a text."""
 _ESCAPE: Final = re.compile(
     r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
     r"|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'\\/bfnrt]))"
@@ -104,7 +107,8 @@ def _decoded(text: str) -> str:
 
 def _keep(found: Sequence[str], shown: str) -> None:
     global _known
-    if not any(len(each) >= _SHORTEST for each in found):
+    found = [each for each in found if _SHORTEST <= len(each) <= _LONGEST_KNOWN]
+    if not found:
         return
     import json
     from urllib.parse import quote, quote_plus, unquote

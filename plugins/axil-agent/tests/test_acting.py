@@ -118,6 +118,19 @@ def test_turns_with_tools_are_bounded():
     assert len(model.requests) == 4
 
 
+def test_too_many_turns_name_the_last_error_of_a_tool_and_its_place():
+    def inner() -> str:
+        return {}["gone"]
+
+    def look() -> str:
+        return inner()
+
+    model = Scripted([{"tool_calls": [{"name": "look"}]}])
+    with pytest.raises(TurnLimit, match=r"look: KeyError: 'gone' \(at .*:\d+ in inner"):
+        single(model, tools=[look], max_turns=3).invoke({})
+    assert "test_acting" not in str(model.requests)  # the model is not told where the code lies
+
+
 def test_a_required_tool_choice_is_free_after_the_first_turn():
     model = Scripted([{"tool_calls": [{"name": "f"}]}, '{"o": 1}'])
 

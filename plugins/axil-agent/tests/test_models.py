@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -442,6 +443,15 @@ def test_arguments_that_cannot_be_read_are_the_models_to_hear():
     assert reply.tool_calls[0].fault.startswith("the arguments are not valid JSON")
     assert read_arguments("[1]")[1].startswith("the arguments are not a JSON object")
     assert read_answer("text").text == "text"
+
+
+def test_a_recording_of_what_was_refused_is_not_left_behind(tmp_path):
+    new, old = tmp_path / "new", tmp_path / "old"
+    old.touch()
+    for file in (new, old):
+        with suppress(LookupError), Recorder.everywhere(file):
+            raise LookupError
+    assert [new.exists(), old.exists()] == [False, True]
 
 
 @pytest.mark.parametrize("path", ["a\0b", "a\ud800b"])

@@ -27,7 +27,7 @@ def registry() -> Any:
         yield made
 
 
-class Outside(AssertionError):
+class OutsideMark(AssertionError):
     """An attempt to connect to another machine."""
 
 
@@ -44,12 +44,12 @@ def no_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def connect_here(self: socket.socket, address: Any) -> Any:
         if isinstance(address, tuple) and not is_here(address[0]):
-            raise Outside(f"connects to {address}")
+            raise OutsideMark(f"connects to {address}")
         return connect(self, address)
 
     def look_up_here(host: Any, *more: Any, **named: Any) -> Any:
         if not is_here(host):
-            raise Outside(f"looks up {host}")
+            raise OutsideMark(f"looks up {host}")
         return look_up(host, *more, **named)
 
     monkeypatch.setattr(socket.socket, "connect", connect_here)

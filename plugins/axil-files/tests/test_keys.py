@@ -55,7 +55,7 @@ def test_a_key_in_a_file_is_warned_of_and_not_shown(name):
     assert (found.id, found.severity) == ("AX178", "warning")
     assert "nodes[0].config" in found.where
     assert "${NAME}" in found.hint
-    values = json.dumps(LITERAL[name]).replace("Authorization", "").replace("password", "")
+    values = re.sub(r'"[^"]*":', "", json.dumps(LITERAL[name]))
     assert not any(each in str(found) for each in re.findall(r"[A-Za-z0-9]{10,}", values))
 
 

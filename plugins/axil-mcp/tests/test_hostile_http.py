@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -22,6 +23,36 @@ from .kit import free_port, until
 from .test_oauth import Authority, names
 
 KEY = "a-key-of-some-length"
+
+
+@pytest.fixture(autouse=True)
+def nothing_leaves_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse connections to others: what these laws are about must not happen if one is broken."""
+    for name in (
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    connecting = socket.socket.connect
+
+    def connect(self: socket.socket, address: Any) -> None:
+        if isinstance(address, tuple) and address[0] not in ("127.0.0.1", "::1"):
+            raise OSError(f"a test connected to {address}")
+        connecting(self, address)
+
+    waiting = asyncio.SelectorEventLoop.sock_connect
+
+    async def sock_connect(self: Any, sock: socket.socket, address: Any) -> None:
+        if isinstance(address, tuple) and address[0] not in ("127.0.0.1", "::1"):
+            raise OSError(f"a test connected to {address}")
+        await waiting(self, sock, address)
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "sock_connect", sock_connect, raising=False)
 
 
 @contextlib.asynccontextmanager

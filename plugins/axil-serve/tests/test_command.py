@@ -103,3 +103,39 @@ def test_a_folder_stands_for_its_workflow_files(tmp_path):
     (tmp_path / "none").mkdir()
     with pytest.raises(Unserved, match="no workflow files"):
         _targets([f"{folder}/none"])
+
+
+def test_a_broken_file_of_a_folder_is_listed_and_keeps_no_other_from_being_served(tmp_path):
+    flows = tmp_path / "flows"
+    flows.mkdir()
+    nodes = "nodes: [{id: a, type: literal, config: {content: hi}}], start: [a], end: [a]"
+    (flows / "good.yaml").write_text(f"graph: {{id: good, {nodes}}}", "utf-8")
+    bad = nodes.replace("literal", "litteral")
+    (flows / "draft.yaml").write_text(f"graph: {{id: draft, {bad}}}", "utf-8")
+    start = [sys.executable, "-c", "from axil_cli.main import script; script()", "serve"]
+    options = ["--port", "0", "--journal", str(tmp_path / "j")]
+    with subprocess.Popen(
+        [*start, str(flows), *options],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "AXIL_SERVE_TOKEN": "t" * 32},
+    ) as server:
+        assert server.stderr is not None
+        said = [server.stderr.readline() for _ in range(3)]
+        address = re.search(r"(http://[^/]+)", said[2])[1]
+        headers = {"authorization": f"Bearer {'t' * 32}"}
+        with httpx2.Client(base_url=address, headers=headers, trust_env=False) as client:
+            listed = client.get("/v1/workflows").json()
+            begun = client.post("/v1/runs", json={"workflow": "draft"})
+        server.terminate()
+    assert "draft.yaml" in said[0]
+    assert [each["name"] for each in listed["workflows"]] == ["good"]
+    [broken] = listed["broken"]
+    assert broken["name"] == "draft"
+    assert "litteral" in broken["problems"][0]
+    assert begun.status_code == 404
+    assert "litteral" in begun.text
+    named = [*start, str(flows / "draft.yaml"), *options]
+    refused = subprocess.run(named, capture_output=True, text=True, check=False, timeout=120)
+    assert refused.returncode == 2
+    assert "litteral" in refused.stderr

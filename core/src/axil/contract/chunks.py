@@ -48,7 +48,7 @@ class ChunkCover:
 
 
 class _Shown:
-    """What was shown of one firing."""
+    """The text of one firing that is held back, and the count of its chunks."""
 
     __slots__ = ("_count", "_held", "_more", "_of")
 
@@ -58,7 +58,7 @@ class _Shown:
         self._count = 0
         """The chunks of the firing that count."""
         self._more: list[int] = []
-        """Where there is one more, which gave what was held back: behind how many."""
+        """The positions of further chunks, which gave what was held back: behind how many."""
 
     def given(self, chunk: Any) -> Iterator[Any]:
         """Yield what is shown for a chunk."""

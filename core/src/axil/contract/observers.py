@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from axil.contract.chunks import ChunkCover
 from axil.kernel.tokens import ENTRY
 from axil.kernel.values import isolate
 
@@ -136,6 +135,8 @@ class Observers:
                     )
             setattr(self, name, _one(calls))
         if self.chunk is not None:
+            from axil.contract.chunks import ChunkCover
+
             chunks = ChunkCover(self.chunk)
             self.chunk = chunks
             for name in ("firing_finished", "firing_failed"):

@@ -16,7 +16,6 @@ from axil.kernel.events import CycleTally, Ending, Status
 from axil.kernel.machine import FrameResult, output_of
 from axil.kernel.plan import ResolvedGraph
 from axil.kernel.values import ATOMS, thaw
-from axil.secrecy import without_secrets
 from axil.spec.graph import Limits
 
 if TYPE_CHECKING:
@@ -139,6 +138,8 @@ class Result(Generic[S]):
     error: AxilError | None = None
 
     def __repr__(self) -> str:
+        from axil.secrecy import without_secrets
+
         fields = (f"{name}={getattr(self, name)!r}" for name in self.__slots__)
         return without_secrets(f"{type(self).__name__}({', '.join(fields)})")
 

@@ -54,7 +54,6 @@ from axil.runtime.pool import SLICE, LocalExecutor, WorkerPool, as_failure
 from axil.runtime.recorder import Progress, Recorder
 from axil.runtime.result import Options, Result, made
 from axil.runtime.services import REAL_CLOCK, Pause, RunServices, paused_by
-from axil.runtime.unconfined import unconfine_observers, unconfined, unconfined_options
 from axil.settings.grants import granted
 from axil.spec.graph import Limits
 
@@ -335,29 +334,30 @@ class RunLoop:
             root: what it runs, not started yet.
             grants: those of the file that confine the run; None: it is Python code's.
         """
-        if grants is not None:
-            options, recorder = unconfined_options(options, grants), unconfined(recorder)
-        self._recorder, self._plan = recorder, root.plan
-        self.limits: Limits = options.limits or root.plan.graph.spec.limits
-        most = self.limits.firings
-        self._most = sys.maxsize if most is None else most
-        self.meter = meter_of(self.limits, self.halt)
         hooks = options.hooks
         self.observers = observers = (
             NO_OBSERVERS
             if hooks is None and not options.observers
             else Observers.freeze(hooks, options.observers, run_id)
         )
-        if grants is not None and observers is not NO_OBSERVERS:
-            unconfine_observers(observers)
-        known = None if recorder is None else recorder.known
-        self._deciders = deciders = None
+        deciders = None
         if hooks is not None:  # else none of it is imported
             from axil.contract.decisions import Deciders
 
-            self._deciders = deciders = Deciders(hooks)
-            if grants is not None:
-                self._deciders = deciders = unconfined(deciders)
+            deciders = Deciders(hooks)
+        if grants is not None:
+            from axil.runtime.unconfined import unconfine_observers, unconfined, unconfined_options
+
+            options, recorder = unconfined_options(options, grants), unconfined(recorder)
+            deciders = unconfined(deciders)
+            if observers is not NO_OBSERVERS:
+                unconfine_observers(observers)
+        self._recorder, self._plan, self._deciders = recorder, root.plan, deciders
+        self.limits: Limits = options.limits or root.plan.graph.spec.limits
+        most = self.limits.firings
+        self._most = sys.maxsize if most is None else most
+        self.meter = meter_of(self.limits, self.halt)
+        known = None if recorder is None else recorder.known
         self.scheduler = Scheduler(
             root,
             known=known,

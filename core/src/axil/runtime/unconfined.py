@@ -1,4 +1,4 @@
-"""What the caller gave to a run, called outside of the confinement of the run's file: journal,
+"""Objects that a run's caller gave, used outside of the confinement of the run's file: journal,
 channel, observers, clock, executor.
 """
 

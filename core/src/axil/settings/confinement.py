@@ -48,12 +48,12 @@ _SYSTEM: Final = (
     "/etc/services", "/etc/ssl", "/etc/timezone", "/dev/null", "/dev/random", "/dev/urandom",
     "/run/systemd/resolve", "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm",
 )  # fmt: skip
-"""What libraries read of the system, such as certificates and names of hosts."""
+"""Files of the system that libraries read, such as certificates and names of hosts."""
 _PROCESS: Final = frozenset({
     "cgroup", "cpuinfo", "filesystems", "loadavg", "maps", "meminfo", "mountinfo", "mounts", "stat",
     "statm", "status", "uptime", "version",
 })  # fmt: skip
-"""What may be read below ``/proc``: facts about the machine and the process, but its variables."""
+"""Files below ``/proc`` that may be read: facts about the machine and the process."""
 
 
 @functools.cache
@@ -114,7 +114,7 @@ _OTHERS: Final = frozenset(
     {"importlib._bootstrap", "importlib._bootstrap_external", "logging", "logging.handlers"}
 )
 """Modules of the interpreter that act for somebody else: they import what a distribution contains,
-and write what their user told them to log.
+and write the lines that their user wants to see.
 """
 _CLEANERS: Final = frozenset({("weakref", "__call__"), ("weakref", "_exitfunc")})
 
@@ -320,7 +320,7 @@ _EVENTS: Final[Mapping[str, Callable[[Grants, Arguments], None]]] = {
     ),
     "exec": _module,
 }  # fmt: skip
-"""What the interpreter reports, by event: https://docs.python.org/3/library/audit_events.html."""
+"""Checks by the event that the interpreter reports: https://docs.python.org/3/library/audit_events.html."""
 
 
 def _hook(
@@ -346,8 +346,8 @@ _starting = threading.Thread.start
 
 
 def _resolved(host: Any, *given: Any, **named: Any) -> Any:
-    """Resolve a host as ``socket.getaddrinfo`` does; a confined caller may connect to what it is
-    told.
+    """Resolve a host as ``socket.getaddrinfo`` does; a confined caller may connect to the
+    addresses.
     """
     found = _resolving(host, *given, **named)
     if (grants := current_grants()) is not None:

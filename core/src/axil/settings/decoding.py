@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from axil.errors import ConfigError, Problem
-from axil.secrecy import without_secrets
 from axil.settings.excerpts import format_value
 from axil.settings.grants import Grants, current_grants
 from axil.settings.misfits import Keys, misfits, model_fields_of
-from axil.settings.outside import Outside, OutsideName
+from axil.settings.outside import OutsideMark, OutsideName
 from axil.settings.secrets import Secret
 from axil.spec.graph import Place
 
@@ -86,6 +85,8 @@ def _keep_text_clean(model: type[BaseModel]) -> None:
     if getattr(model, "__repr_str__", None) is usual:
 
         def shown(self: Any, join_str: str) -> str:
+            from axil.secrecy import without_secrets
+
             return without_secrets(usual(self, join_str))
 
         model.__repr_str__ = shown
@@ -161,7 +162,7 @@ def _within_fields(
         given = getattr(value, name)
         if type(given) is str:  # a default, which was not decoded
             for mark in info.metadata:
-                given = mark.marked(given) if isinstance(mark, Outside) else given
+                given = mark.marked(given) if isinstance(mark, OutsideMark) else given
         new = _within(given, grants, where, (*keys, str(info.alias or name)), problems)
         if new is not getattr(value, name):
             changes[name] = new

@@ -66,7 +66,7 @@ _DOES: Final = {
 
 
 class Declared:
-    """What a file's settings name that needs no leave, and what its components made for themselves:
+    """Names in a file's settings that need no leave, and what its components made for themselves:
     gathered while they are decoded, for the confinement below them.
     """
 

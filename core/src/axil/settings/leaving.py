@@ -14,7 +14,7 @@ _TEXTS: Final = (
     b"application/problem+json",
     b"application/x-ndjson",
 )
-"""How the media types of texts begin; files that are downloaded are given as they are."""
+"""The beginnings of media types that are texts."""
 
 
 def stream_without_secrets(stream: TextIO) -> TextIO:

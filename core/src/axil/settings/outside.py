@@ -14,32 +14,29 @@ from axil.settings.grants import Grants, current_grants, host_of, note_own
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-    from pydantic_core import CoreSchema
 
 Kind = Literal["read", "write", "host", "program", "env", "import"]
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class OutsideMark:
     """The mark of a type whose values name something outside.
 
     >>> ReadPath.__metadata__[0]
-    Outside(kind='read', among=())
+    OutsideMark(kind='read', among=())
     """
 
     kind: Kind
     among: tuple[str, ...] = ()
     """The values that name something; empty: all do."""
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        from pydantic_core.core_schema import no_info_after_validator_function
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        from pydantic import AfterValidator
 
-        return no_info_after_validator_function(self.marked, handler(source))
+        return AfterValidator(self.marked).__get_pydantic_core_schema__(source, handler)
 
     def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+        self, schema: Any, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         return {**handler(schema), "x-axil-outside": [self.kind, *self.among]}
 
@@ -71,26 +68,26 @@ class OutsideName(str):
     """A value of a setting that names something outside, until grants have been asked for it."""
 
     __slots__ = ("outside",)
-    outside: Outside
+    outside: OutsideMark
 
-    def __new__(cls, text: str, outside: Outside) -> OutsideName:
+    def __new__(cls, text: str, outside: OutsideMark) -> OutsideName:
         """Mark a text with what it is."""
         self = super().__new__(cls, text)
         self.outside = outside
         return self
 
 
-ReadPath: TypeAlias = Annotated[str, Outside("read")]
+ReadPath: TypeAlias = Annotated[str, OutsideMark("read")]
 """The path of a file or a folder that is read: below the file's folder, or granted."""
-WritePath: TypeAlias = Annotated[str, Outside("write")]
+WritePath: TypeAlias = Annotated[str, OutsideMark("write")]
 """The path of a file or a folder that is written: below ``.axil``, or granted."""
-Address: TypeAlias = Annotated[str, Outside("host")]
+Address: TypeAlias = Annotated[str, OutsideMark("host")]
 """The URL, or the host, of a server that a file may choose without leave."""
-Program: TypeAlias = Annotated[str, Outside("program")]
+Program: TypeAlias = Annotated[str, OutsideMark("program")]
 """The name of a program that is started: ``program:NAME``. Where only some values start one:
-``Annotated[str, Outside("program", ("docker", "podman"))]``.
+``Annotated[str, OutsideMark("program", ("docker", "podman"))]``.
 """
-EnvName: TypeAlias = Annotated[str, Outside("env")]
+EnvName: TypeAlias = Annotated[str, OutsideMark("env")]
 """The name of a variable of the environment that is read: ``env:NAME``."""
-ImportPath: TypeAlias = Annotated[str, Outside("import")]
+ImportPath: TypeAlias = Annotated[str, OutsideMark("import")]
 """The path of code, ``module:Name``: ``import:MODULE``."""

@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from axil.secrecy import REDACTED, without_secrets
-
 _HEADER = re.compile(r"(?:^|[_\-.])(?:authorization|cookie)$", re.IGNORECASE)
 _SECRET_TEXT = re.compile(
     r"(?i:\bbearer\s+[a-z0-9._~+/=-]{8,})"
@@ -43,6 +41,8 @@ def redact_text(text: str) -> str:
     >>> redact_text("Authorization: Bearer abcdefgh12345, from ann@example.org")
     'Authorization: [redacted], from [redacted]'
     """
+    from axil.secrecy import REDACTED, without_secrets
+
     return _SECRET_TEXT.sub(REDACTED, without_secrets(text))
 
 
@@ -64,6 +64,8 @@ def redact_data(value: Any, redact: Callable[[str], str] = redact_text) -> Any:
     """
     if value is None or isinstance(value, (bool, int, float)):
         return value
+    from axil.secrecy import REDACTED
+
     if isinstance(value, Mapping):
         given = cast("Mapping[Any, Any]", value)
         return {

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from axil.errors import ConfigError, Problem
-from axil.secrecy import REDACTED, keep_secret
 from axil.settings.grants import Grants, current_grants
 from axil.spec.graph import FromEnvironment
 
@@ -54,6 +53,8 @@ class Secret:
         else:
             raise ValueError("expected {env: NAME}, ${NAME} or text")
         if self._value is not None and self._grants is not None:  # of a file, or filled into one
+            from axil.secrecy import REDACTED, keep_secret
+
             is_filled = isinstance(value, FromEnvironment)
             keep_secret(self._value, value.template if is_filled else REDACTED)
 
@@ -86,6 +87,8 @@ class Secret:
         may not read it.
         """
         from pydantic import SecretStr
+
+        from axil.secrecy import keep_secret
 
         if self._value is not None:
             return SecretStr(self._value)

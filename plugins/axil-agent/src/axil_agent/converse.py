@@ -26,6 +26,7 @@ from axil.plugin import (
     RunError,
     did_you_mean,
     format_names,
+    own_line,
     with_article,
 )
 from axil_agent.approval import Verdict, verdict
@@ -274,6 +275,7 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
     """
     texts = list(messages)
     acted: list[Message] = []
+    faults: list[str] = []
     settings = dict(options.settings)
     turns = repairs = calls = 0
     specs = [tool.spec for tool in options.tools.values()]
@@ -292,8 +294,11 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
             if turns > options.max_turns:
                 hint = "Raise max_turns, or find out why the model does not finish."
                 message = f"the model asked for tools more than {options.max_turns} times."
+                if faults:
+                    message += f" The last error of a tool: {faults[-1]}"
                 raise TurnLimit("AX653", message, hint, options.where)
-            new = [reply.message(), *await act(reply.tool_calls, options.tools, ctx, turns)]
+            results = await act(reply.tool_calls, options.tools, ctx, turns, faults)
+            new = [reply.message(), *results]
             texts += new
             acted += new
             if settings.get("tool_choice") == "required":  # or it could never answer
@@ -353,9 +358,16 @@ def _fault(error: ValueError, reply: Reply) -> str:
 
 
 async def act(
-    calls: Sequence[ToolCall], tools: Mapping[str, Tool], ctx: Stage, turn: int
+    calls: Sequence[ToolCall],
+    tools: Mapping[str, Tool],
+    ctx: Stage,
+    turn: int,
+    faults: list[str],
 ) -> list[Message]:
-    """Return the messages with the results of ``calls``, in their order."""
+    """Return the messages with the results of ``calls``, in their order.
+
+    What tools failed with is added to ``faults``, with its place in the user's own code.
+    """
     results: list[dict[str, Any]] = [{}] * len(calls)
     pauses: list[Pause] = []
 
@@ -382,7 +394,10 @@ async def act(
         await do(at)
     if pauses:
         raise Pause(*(question for pause in pauses for question in pause.questions))
-    for result in results:
+    for call, result in zip(calls, results, strict=True):
+        if result["failed"]:
+            place = f" (at {result['place']})" if "place" in result else ""
+            faults.append(f"{call.name}: {str(result['content']).removeprefix('Error: ')}{place}")
         if "command" in result:
             take_command(result["command"], ctx)
     return [
@@ -437,7 +452,8 @@ async def _result(
                 raise
             return _failed("what the tool waited for was cancelled.")  # and not the call
         except Exception as error:  # noqa: BLE001  # the model receives each error of a tool
-            return _failed(f"{type(error).__name__}: {error}".removesuffix(": "))
+            failed = _failed(f"{type(error).__name__}: {error}".removesuffix(": "))
+            return {**failed, "place": place} if (place := own_line(error)) else failed
 
     result: Any
     if tool is not None and not tool.recorded:

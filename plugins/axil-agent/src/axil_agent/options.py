@@ -5,12 +5,13 @@ Those of switches, judges and memories are meant as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Protocol
 
 from axil_agent.replay import Recorder, Replay
-from axil_agent.scripted import Scripted
+from axil_agent.scripted import Scripted, script_text
 
 
 class Launch(Protocol):
@@ -38,7 +39,15 @@ class ModelScript:
 
         Raises: as ``Scripted.from_file``.
         """
-        script = Scripted.from_file(value)
+        self.resume(self.keep(value), launch)
+
+    def keep(self, value: str) -> dict[str, str]:
+        """Return the file and its text. Raises: as ``Scripted.from_file``."""
+        return {"file": value, "text": script_text(value)}
+
+    def resume(self, kept: Mapping[str, str], launch: Launch) -> None:
+        """Answer from the script as it was when the run began; it never asks a model then."""
+        script = Scripted.from_text(kept["text"], kept["file"])
         script.skip(result for _, result in getattr(launch, "recorded", ()))
         launch.within.enter_context(script.everywhere())
 
@@ -63,3 +72,11 @@ class ReplayOption:
     def prepare(self, value: str, launch: Launch) -> None:
         """Raises: as ``Replay.everywhere``."""
         launch.within.enter_context(Replay(value).everywhere())
+
+    def keep(self, value: str) -> str:
+        """Return the place of the recording, which may be too large to be kept."""
+        return os.path.realpath(value)
+
+    def resume(self, kept: str, launch: Launch) -> None:
+        """Raises: as ``Replay.everywhere``; it is gone."""
+        self.prepare(kept, launch)

@@ -23,7 +23,7 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -109,20 +109,22 @@ class Recorder:
 
     @staticmethod
     def everywhere(path: str | Path) -> contextlib.AbstractContextManager[None]:
-        """Within the ``with``, what every agent asks and is answered is written to the file.
+        """Within the ``with``, what every agent asks and is answered is written to the file. One
+        that it made, and wrote nothing to, is removed where an error ends it.
 
         Raises: ConfigError (AX711), at once: it cannot be written.
         """
-        session = secrets.token_hex(8)
+        session, is_new = secrets.token_hex(8), not os.path.exists(path)
         try:
             _mend(Path(path))
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else "no file can have this name"
             message = f"the recording cannot be written: {why}."
             raise ConfigError(Problem("AX711", _text(path), message)) from error
-        return models_through(
+        through = models_through(
             lambda meant, written: Recorder(meant(), path, name=name_of(written), session=session)
         )
+        return _unless_refused(through, Path(path)) if is_new else through
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
         """Return the model's reply, recorded. What it raises is not recorded."""
@@ -169,6 +171,21 @@ class Recorder:
 
 def _text(path: str | Path) -> str:
     return str(path).encode("utf-8", "backslashreplace").decode()
+
+
+@contextlib.contextmanager
+def _unless_refused(
+    through: contextlib.AbstractContextManager[None], path: Path
+) -> Generator[None]:
+    """Remove a recording that was made, and is empty, if an error ends the ``with``."""
+    try:
+        with through:
+            yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            if not path.stat().st_size:
+                path.unlink()
+        raise
 
 
 def _mend(path: Path) -> None:

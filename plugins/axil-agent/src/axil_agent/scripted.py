@@ -163,21 +163,19 @@ class Scripted:
         Raises: ConfigError: it cannot be read (AX710), or with all that is wrong with it, by line;
         SpecError: it is no plain data.
         """
-        file = Path(path)
-        try:
-            text = file.read_text("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "this is not text in UTF-8"
-            message = f"the script cannot be read: {why}."
-            raise ConfigError(Problem("AX710", str(file), message)) from error
-        kind = file.suffix.lstrip(".").lower() or "json"
+        return Scripted.from_text(script_text(path), str(path))
+
+    @staticmethod
+    def from_text(text: str, file: str) -> Scripted:
+        """Return the script in the text of a file. Raises: as ``from_file``."""
+        kind = Path(file).suffix.lstrip(".").lower() or "json"
         if kind == "json":
             from axil_files import parse_json as load
         else:
             from axil.plugin import default_registry
 
-            load = default_registry().resolve("loaders", kind, str(file))
-        document = load(text, str(file))
+            load = default_registry().resolve("loaders", kind, file)
+        document = load(text, file)
         return Scripted(decode_config(Script, document.data, document.place()))
 
     def skip(self, given: Iterable[Any]) -> None:
@@ -238,6 +236,16 @@ class Scripted:
 
     def __repr__(self) -> str:
         return f"Scripted({len(self.script.rules)} rules)"
+
+
+def script_text(path: str | Path) -> str:
+    """Return the text of a script. Raises: ConfigError (AX710): it cannot be read."""
+    try:
+        return Path(path).read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "this is not text in UTF-8"
+        message = f"the script cannot be read: {why}."
+        raise ConfigError(Problem("AX710", str(path), message)) from error
 
 
 def _text(line: Line) -> str:

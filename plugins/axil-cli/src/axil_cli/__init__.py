@@ -7,7 +7,7 @@ from axil.plugin import lazy_names
 _SUBJECTS = {
     "Commands": {
         "arguments": "add_shared_arguments",
-        "command": "Command Exit Session equipped",
+        "command": "Command Exit Session equipped problems_of",
         "plain": "as_json table_lines",
         "record": "find_run",
         "worker": "Submit Worker",

@@ -10,6 +10,7 @@ from axil_cli.command import (
     Exit as Exit,
     Session as Session,
     equipped as equipped,
+    problems_of as problems_of,
 )
 from axil_cli.connections import HOST as HOST, bounded_protocol as bounded_protocol
 from axil_cli.draft.errors import DraftError as DraftError

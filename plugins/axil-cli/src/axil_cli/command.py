@@ -102,9 +102,12 @@ class Session:
 
     def origin(self, target: str, workflow: Workflow, reading: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is kept with the runs of a workflow: what they are resumed with."""
+        from axil_cli.launch import kept_options
         from axil_cli.record import origin
 
-        return origin(target, workflow, reading, self.functions)
+        kept = origin(target, workflow, reading, self.functions)
+        options = kept_options(self.options)
+        return {**kept, "options": options} if options else kept
 
     def reopened(self, kept: Mapping[str, Any], allow: frozenset[str]) -> Workflow:
         """Return the workflow of a kept run, from its origin. Raises: ConfigError."""
@@ -124,6 +127,7 @@ class Session:
         file: str,
         *,
         entries: Sequence[Entry] = (),
+        kept: Mapping[str, Any] | None = None,
         reading: Mapping[str, Any] | None = None,
         **running: Any,
     ) -> Generator[Launch]:
@@ -131,6 +135,7 @@ class Session:
 
         Args:
             entries: those of the journal, of a run that is resumed.
+            kept: its origin, for the options that it was begun with.
             reading: arguments of ``axil_files.load``.
             running: fields of ``axil.Options``.
         """
@@ -148,7 +153,26 @@ class Session:
         with made.within:
             for each in self.options:
                 each.option.prepare(each.value, made)
+            self.resume(kept or {}, made, entries)
             yield made
+
+    def resume(self, kept: Mapping[str, Any], launch: Launch, entries: Sequence[Entry]) -> None:
+        """Prepare a launch with the options that were kept with a run, and are not given anew."""
+        if options := kept.get("options"):
+            from axil_cli.launch import recorded, resume
+
+            launch.recorded = recorded(entries)
+            resume(options, launch, self.options)
+
+    @contextmanager
+    def around(self, kept: Mapping[str, Any], entries: Sequence[Entry]) -> Generator[None]:
+        """Give what an engine executes a run within: the options that it was begun with."""
+        if not kept.get("options"):
+            yield
+            return
+        with replace(self, options=()).launch("") as launch:
+            self.resume(kept, launch, entries)
+            yield
 
     def interruptible(self, stop: Callable[[], object]) -> AbstractContextManager[None]:
         """Call ``stop`` at the first interrupt; see ``axil_cli.signals``."""
@@ -311,6 +335,7 @@ def error_lines(error: AxilError) -> list[str]:
     others: Sequence[Any] = getattr(error, "others", ())
     return [
         *(f"error: {line}" for line in without_repeats(problems_of(error))),
+        *([f"    at {place}"] if (place := getattr(error, "place", "")) else ()),
         *(f"also: {other}" for other in others),
     ]
 

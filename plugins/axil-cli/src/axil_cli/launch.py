@@ -28,6 +28,10 @@ True for a switch) and the ``Launch``: how the run is going to be made. It may
 * hold something open while the file is read and run: ``launch.within.enter_context(…)``,
   ``launch.within.callback(…)``.
 
+An option without which a run would go on otherwise than it began has two methods more:
+``keep(value)`` returns plain data that is kept with the run, and ``resume(kept, launch)`` is called
+with it, in the place of ``prepare``, where the run is resumed and the option is not given anew.
+
 What it raises as ``AxilError`` is printed as problems, with exit code 2. Commands other than
 ``run`` and ``runs`` make many runs or none: of a ``workflow`` option they take ``within`` alone.
 """
@@ -138,6 +142,31 @@ def given(found: Mapping[str, Any], options: argparse.Namespace) -> tuple[Given,
     return tuple(typed)
 
 
+def kept_options(options: Iterable[Given]) -> dict[str, Any]:
+    """Return what is kept with a run of the options that it is begun with, by their names."""
+    return {
+        each.name: each.option.keep(each.value) for each in options if hasattr(each.option, "keep")
+    }
+
+
+def resume(kept: Mapping[str, Any], launch: Launch, options: Sequence[Given]) -> None:
+    """Prepare a run with the options that were kept with it, but for those that ``options``
+    replace or exclude.
+
+    Raises: UnknownComponent: one is not installed; and what they raise.
+    """
+    typed = {each.name for each in options}
+    replaced = typed.union(*map(_excluded, options))
+    known = {each.name for each in launch.registry.candidates(_KIND)}
+    for name, data in kept.items():
+        group = "run" if f"run.{name}" in known else "workflow"
+        if name not in replaced:
+            found: Any = launch.registry.resolve(_KIND, f"{group}.{name}", f"--{name}")
+            option = _found(found, name)
+            if typed.isdisjoint(getattr(option, "excludes", ())):
+                option.resume(data, launch)
+
+
 def recorded(entries: Iterable[Entry]) -> list[tuple[str, Any]]:
     """Return the steps of bodies that are done, with their results."""
     from axil_journals import decode_value  # journals, which --help does without
@@ -202,4 +231,4 @@ def _describe(parser: argparse.ArgumentParser, command: str, registry: Registry)
         _declare(group, name, option)
 
 
-__all__ = ["Given", "Launch", "Option", "add", "given", "recorded"]
+__all__ = ["Given", "Launch", "Option", "add", "given", "kept_options", "recorded", "resume"]

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from axil_cli.launch import Launch
     from axil_cli.page import Page
     from axil_cli.progress import Progress
+    from axil_journals import Entry
 
 
 class Run:
@@ -114,10 +115,14 @@ class Run:
             text = options.input
             if options.input_file:
                 text = read_text(options.input_file, "--input-file")
-            is_begun = journal is not None and bool(
-                options.run_id and journal.entries(options.run_id)
-            )
-            if text is None and not launch.inputs and not is_begun:
+            begun: Sequence[Entry] = ()
+            if journal is not None and options.run_id:
+                begun = journal.entries(options.run_id)
+            if begun:
+                from axil_journals import ReplayIndex
+
+                session.resume(ReplayIndex(begun).origin, launch, begun)
+            if text is None and not launch.inputs and not begun:
                 check_input(workflow, launch.registry)
             input: Any = as_input(text, workflow.plan.graph.spec.payload)
             for change in launch.inputs:

@@ -37,7 +37,6 @@ from axil_journals import (
     ReplayIndex,
     RunInfo,
     answer_entry,
-    decode_value,
     differences,
     fork,
     open_questions,
@@ -382,6 +381,7 @@ class Runs:
             session.launch(
                 record.source_of(kept),
                 entries=entries,
+                kept=kept,
                 journal=journal,
                 run_id=run_id,
                 resuming=True,
@@ -646,14 +646,10 @@ def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
 
 def _renewed(kept: dict[str, Any], workflow: Workflow, session: Session) -> dict[str, Any]:
     """Return what is kept with a run, with its workflow as it is now."""
-    source = record.source_of(kept)
-    return {**kept, **record.origin(source, workflow, kept, session.functions)}
+    return {**kept, **session.origin(record.source_of(kept), workflow, kept)}
 
 
 def _origin(entries: Sequence[Entry], options: argparse.Namespace) -> dict[str, Any]:
     """Return what was kept with a run of how it began, with the variables of ``--set``."""
-    header = ReplayIndex(entries).header
-    if header is None or "origin" not in header.data:
-        return {}
-    kept = dict(decode_value(header.data["origin"]))
-    return {**kept, "vars": {**kept.get("vars", {}), **settings(options.set)}}
+    kept = ReplayIndex(entries).origin
+    return {**kept, "vars": {**kept.get("vars", {}), **settings(options.set)}} if kept else {}

@@ -69,7 +69,14 @@ class Worker:
         make = session.registry.resolve("engines", options.engine, "--engine")
         journal = session.journal(options, "axil worker")
         try:
-            engine = make(journal, workflows, find=find, loaded=options.concurrency, allow=allow)
+            engine = make(
+                journal,
+                workflows,
+                find=find,
+                around=session.around,
+                loaded=options.concurrency,
+                allow=allow,
+            )
             watching = [
                 TriggeredRuns(
                     trigger=settings.trigger(name, options.triggers.parent),

@@ -15,12 +15,14 @@ _SHORTEST: Final = 8
 _FORM: Final = re.compile(
     r"\b(?:sk|rk)[-_](?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{12,}"
     r"|\bgh[opsur]_[A-Za-z0-9]{16,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{16,}"
-    r"|\bhf_[A-Za-z0-9]{20,}|\bxox[a-z]-(?=[A-Za-z-]*\d)[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b"
+    r"|\bhf_[A-Za-z0-9]{20,}|\bxox[a-z]-(?=[A-Za-z-]{0,40}\d)[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b"
     r"|\bAIza[A-Za-z0-9_-]{30,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
 """Keys that are known by how they are written."""
-_ADDRESS: Final = re.compile(r"\w[\w+.-]*://([^\s/?#:@]*):([^\s/?#@]+)@(\[[^\]\s]*\]|[^\s/:?#]*)")
+_ADDRESS: Final = re.compile(
+    r"://([^\s/?#:@]{0,1000}):([^\s/?#@]{1,1000})@(\[[^\]\s]{0,100}\]|[^\s/:?#]{0,300})"
+)
 _HERE: Final = ("localhost", "127.0.0.1", "[::1]")
 _HEADER: Final = re.compile(r"authorization|cookie|(?:^|-)(?:api-?)?(?:key|token|secret)$")
 _BEARER: Final = re.compile(r"(?:basic|bearer|token)\s+", re.IGNORECASE)
@@ -41,7 +43,7 @@ def literal_keys(document: Document) -> Iterator[Problem]:
         value, keys = waiting.pop()
         if isinstance(value, Mapping):
             named = cast("Mapping[Any, Any]", value)
-            waiting += [(each, (*keys, str(key))) for key, each in reversed(named.items())]
+            waiting += [(each, (*keys, str(key))) for key, each in reversed([*named.items()])]
         elif isinstance(value, list):
             items = cast("list[Any]", value)
             waiting += [(each, (*keys, at)) for at, each in reversed([*enumerate(items)])]

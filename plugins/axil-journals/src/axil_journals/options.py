@@ -18,3 +18,9 @@ class KeepPrompts:
             found = f'--prompts expects "off", "digests" or "whole", found "{value}".'
             raise ConfigError(Problem("AX131", "--prompts", found, "Choose one of them."))
         launch.running["prompts"] = value
+
+    def keep(self, value: str) -> str:
+        """Return the amount: a run that is resumed goes on to keep as much."""
+        return value
+
+    resume = prepare

@@ -40,6 +40,12 @@ class ReplayIndex:
         for entry in entries:
             self._read(entry)
 
+    @property
+    def origin(self) -> dict[str, Any]:
+        """The data that is kept with the run; see ``axil.Options.origin``."""
+        data: Mapping[str, Any] = {} if self.header is None else self.header.data
+        return dict(decode_value(data.get("origin", {})))
+
     def _read(self, entry: Entry) -> None:
         kind, data, who = entry.kind, entry.data, entry.activation
         self.ended = None

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from axil import AxilError
+from axil.plugin import without_secrets
 from axil_journals.journal import DUE_NOW, Compactor, Entry, claimed_error, due_of_end
 from axil_journals.rows import EntryRow, entry_row, joined_row
 
@@ -86,7 +87,8 @@ class RunWriter(ABC):
         if entry.kind == "run":
             names = ("graph", "thread", "forked_from")
             self.check_names(*(str(entry.data.get(name, "")) for name in names))
-            self.header, self.digest = entry.data, str(entry.data.get("digest", ""))
+            self.digest = str(entry.data.get("digest", ""))
+            self.header = {**entry.data, "graph": without_secrets(entry.data.get("graph", ""))}
         elif entry.kind == "resumed" and "now" in entry.data:
             self.digest = str(entry.data["now"].get("digest", ""))
         gone = self._known.add(entry, row.seq)

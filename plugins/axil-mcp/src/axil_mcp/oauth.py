@@ -167,7 +167,7 @@ class _Person:
         self._url, self._config, self._place, self._login = url, config, place, login
         self.provider: Any = None
         self._state = ""
-        """What the browser has to bring back; a page that does not know it ends no login."""
+        """The text that the browser has to bring back; a page without it ends no login."""
         self._back: asyncio.Future[dict[str, str]] | None = None
         self._listening: asyncio.Server | None = None
 

@@ -35,7 +35,7 @@ class RemoteTool(Tool):
 
     ask: Callable[[Mapping[str, Any], Any], Awaitable[str | list[dict[str, Any]]]]
     still: Callable[[Any], Awaitable[None]] | None = None
-    """Asked before a call that a person allowed; it raises if the server has changed the tool."""
+    """The check before a call that a person allowed; it raises if the server changed the tool."""
 
     async def __call__(
         self, arguments: Mapping[str, Any], ctx: Any = None

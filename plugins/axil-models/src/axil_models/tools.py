@@ -105,7 +105,7 @@ class Tool:
     agreed to is agreed for this one only.
     """
     notice: str = ""
-    """Said before a person is asked, such as that the tool has changed."""
+    """The sentence before the question to a person, such as that the tool has changed."""
 
     def effects_of(self, arguments: Mapping[str, Any]) -> Effects:
         """Return the effects of a call with these arguments; ``external``, if unknown."""

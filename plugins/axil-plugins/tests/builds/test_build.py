@@ -27,6 +27,7 @@ from axil_cli.main import main
 from axil_files import with_functions
 from axil_plugins.builds import command, outputs, wheels
 from axil_plugins.builds.command import build
+from axil_plugins.builds.plan import plan
 from axil_plugins.builds.settings import Settings, read
 from axil_testing.members import command_runner
 
@@ -93,6 +94,21 @@ def digests(folder: Path) -> dict[str, str]:
         file.relative_to(folder).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in files
     }
+
+
+def test_a_build_ships_what_its_workflow_reads(tmp_path):
+    ask = {**AGENT["graph"]["nodes"][0]}
+    ask["config"] = {
+        "model": {"type": "scripted"},
+        "retrievers": [{"type": "keyword", "paths": ["clauses"]}],
+    }
+    graph = {"nodes": [ask], "start": ["ask"], "end": ["ask"]}
+    flow = write(tmp_path, "flow.json", {"graph": graph})
+    for name in ("clauses/notice.md", "clauses/more/terms.md", "clauses/.hidden", "other.md"):
+        write(tmp_path, name, "30 days")
+    made = plan(read([flow]), Registry(Policy()))
+    shipped = sorted(made.inside(each) for each in made.files)
+    assert shipped == ["clauses/more/terms.md", "clauses/notice.md", "flow.json"]
 
 
 @pytest.fixture(scope="module")

@@ -216,7 +216,8 @@ class _Api:
             }
             for name, workflow in self.service.workflows.items()
         ]
-        return JSONResponse({"workflows": found})
+        broken = [{"name": name, "problems": each} for name, each in self.service.broken.items()]
+        return JSONResponse({"workflows": found, "broken": broken})
 
     async def search(self, request: Request) -> Response:
         text = request.query_params.get("q", "")

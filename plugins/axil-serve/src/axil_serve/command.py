@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from axil import run_sync
-from axil_cli import add_shared_arguments, bounded_protocol
+from axil import AxilError, run_sync
+from axil_cli import add_shared_arguments, bounded_protocol, problems_of
 from axil_files import python_target
 from axil_serve.access import RIGHTS, Access, Caller, Right, new_token
 from axil_serve.errors import Unserved
@@ -120,9 +120,18 @@ class Serve:
         allow = reading["allow"]
         workflows: dict[str, Workflow] = {}
         origins: dict[str, Any] = {}
+        broken: dict[str, list[str]] = {}
         for target in _targets(options.targets):
-            workflow: Workflow = session.workflow(target, **reading)
-            name = _name(target, workflow.plan.graph.spec.id)
+            try:
+                workflow: Workflow = session.workflow(target, **reading)
+                name = _name(target, workflow.plan.graph.spec.id)
+            except AxilError as error:
+                if target in options.targets:
+                    raise
+                # one of a folder, perhaps a draft: it does not keep the others from being served
+                broken[_name(target, "")] = findings = [str(each) for each in problems_of(error)]
+                session.tell("\n".join([f"Not served: {target}", *(f"    {f}" for f in findings)]))
+                continue
             if name in workflows:
                 message = f'two workflows have the name "{name}"; one of them is {target}.'
                 raise Unserved("AX960", message, "Rename one of them.")
@@ -134,7 +143,9 @@ class Serve:
                 journal,
                 workflows,
                 origins=origins,
+                broken=broken,
                 reopen=lambda kept: session.reopened(kept, allow),
+                around=session.around,
                 files=RunFiles(options.files, file_bytes=options.file_bytes),
                 push_urls=options.push_url,
                 keep_seconds=None if options.keep_days is None else options.keep_days * 86_400,

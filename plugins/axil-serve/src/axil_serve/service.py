@@ -97,6 +97,7 @@ class RunService:
         workflows: Mapping[str, Workflow] | None = None,
         *,
         origins: Mapping[str, Mapping[str, Any]] | None = None,
+        broken: Mapping[str, Sequence[str]] | None = None,
         reopen: Reopen | None = None,
         files: RunFiles | None = None,
         watch_only: bool = False,
@@ -110,6 +111,7 @@ class RunService:
         Args:
             workflows: by the names under which they are started.
             origins: by the same names, what is kept with their runs.
+            broken: by name, what is wrong with workflows that cannot be served.
             reopen: returns the workflow of a run that is of none of these; it may raise.
             files: of the runs; None: they have none, and no workspace.
             watch_only: no run is executed here, and nothing is written.
@@ -128,6 +130,7 @@ class RunService:
             name: self._with_feed(workflow) for name, workflow in (workflows or {}).items()
         }
         self._origins, self._reopen, self._files = dict(origins or {}), reopen, files
+        self.broken = dict(broken or {})
         self._found: dict[str, Workflow] = {}
         self._layouts = Layouts()
         self._owners: dict[str, dict[str, Any]] = {}  # the part of serve in the origin, by run
@@ -157,6 +160,7 @@ class RunService:
         """Serve another workflow, or another version of one; its older runs keep theirs."""
         self.workflows[name] = self._with_feed(workflow)
         self._origins[name] = origin
+        self.broken.pop(name, None)
 
     def _find(self, header: Mapping[str, Any]) -> Workflow:
         origin = header.get("origin", {})
@@ -377,6 +381,8 @@ class RunService:
                 did_you_mean(name, list(self.workflows))
                 or "List the served workflows with GET /v1/workflows."
             )
+            if name in self.broken:
+                hint = f"It cannot be served: {' '.join(self.broken[name])}"
             raise NotFound("AX965", f'there is no workflow "{name:.100}".', hint)
         own: dict[str, Any] = {"owner": caller.name, "workflow": name, "session": session}
         if metadata:

@@ -22,7 +22,13 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import (
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    nullcontext,
+    suppress,
+)
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final, cast
@@ -80,6 +86,7 @@ _PASSING: Final = ("AX506", "AX510", "AX512")
 """Errors of a journal after which Temporal tries again."""
 
 Find = Callable[[Mapping[str, Any]], Workflow]
+Around = Callable[[Mapping[str, Any], Sequence[Entry]], AbstractContextManager[Any]]
 
 
 class TemporalEngine:
@@ -99,6 +106,7 @@ class TemporalEngine:
         workflows: Iterable[Workflow] = (),
         *,
         find: Find | None = None,
+        around: Around | None = None,
         loaded: int = 100,
         queue: str = "axil",
         client: Client | None = None,
@@ -113,6 +121,7 @@ class TemporalEngine:
             workflows: those whose runs this process executes, in these versions.
             find: returns the workflow of other runs. A run for which it raises is left to other
                 workers.
+            around: returns the context manager that a run is executed within.
             loaded: how many runs of each version may be at work in this process; 0: it only
                 submits.
             queue: the first part of the names of task queues, workflows and schedules.
@@ -124,6 +133,7 @@ class TemporalEngine:
         self.queue, self.max_loaded = queue, loaded
         self.patience_seconds, self.recheck_seconds = patience_seconds, recheck_seconds
         self._options, self._find, self._given = options, find, client
+        self._around = around
         self._executor = lasting_executor(options)
         self._runs = LocalEngine(
             journal, workflows, find=self._found, loaded=0, recheck_seconds=recheck_seconds
@@ -461,15 +471,20 @@ class TemporalEngine:
         if info.due is None or info.due > time.time():
             return [info.status, info.due]
         more: dict[str, Any] = {"max_recoveries": None} if is_asked else {}
-        resumed = await resume_run(
-            self.journal,
-            workflow,
-            run_id,
-            recheck_seconds=self.recheck_seconds,
-            patience_seconds=self.patience_seconds,
-            **more,
-            **self._options,
-        )
+        within: AbstractContextManager[Any] = nullcontext()
+        if self._around is not None:
+            entries = [*await asyncio.to_thread(self.journal.entries, run_id)]
+            within = self._around(ReplayIndex(entries).origin, entries)
+        with within:
+            resumed = await resume_run(
+                self.journal,
+                workflow,
+                run_id,
+                recheck_seconds=self.recheck_seconds,
+                patience_seconds=self.patience_seconds,
+                **more,
+                **self._options,
+            )
         (info,) = await asyncio.to_thread(self.journal.infos, [run_id])
         return [resumed.status, info.due]  # it may have been answered when it paused
 

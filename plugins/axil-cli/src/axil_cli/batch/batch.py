@@ -12,6 +12,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -19,9 +20,11 @@ from axil import AxilError, Limits, Problem, Question, Result, Run, Workflow
 from axil.plugin import ENTRY, did_you_mean, format_names
 from axil_cli.batch.errors import BatchError
 from axil_cli.batch.tables import Row
-from axil_journals import Journal
+from axil_journals import Entry, Journal, ReplayIndex
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+Around = Callable[[Mapping[str, Any], Sequence[Entry]], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +84,8 @@ class Batch:
     """The column that a workflow of messages is given; empty: the only one."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Options of every run, as of ``axil.Options``."""
+    around: Around | None = None
+    """Returns what a row's run is executed within, from what was kept with it and its record."""
     changed: Callable[[Batch], None] | None = None
     """Called whenever a run begins or ends."""
     results: dict[int, RowResult] = field(default_factory=dict[int, RowResult], init=False)
@@ -174,14 +179,20 @@ class Batch:
         run_id = self.run_id(row)
         self.results[row.number] = RowResult(row=row, run_id=run_id, status="open")
         try:
-            run = self._at_work[row.number] = self._begun(row)
-            self._tell()
-            result = await run.result()
+            with self._around(run_id):
+                run = self._at_work[row.number] = self._begun(row)
+                self._tell()
+                result = await run.result()
         except AxilError as error:
             return RowResult(row=row, run_id=run_id, status="failed", error=_cell(error))
         finally:
             self._at_work.pop(row.number, None)
         return _result(row, result)
+
+    def _around(self, run_id: str) -> AbstractContextManager[Any]:
+        if self.around is None or not (entries := [*self.journal.entries(run_id)]):
+            return nullcontext()
+        return self.around(ReplayIndex(entries).origin, entries)
 
     def _begun(self, row: Row) -> Run:
         options = dict(self.options)

@@ -93,6 +93,7 @@ class RunBatch:
                     "allow": reading["allow"],
                     "origin": session.origin(options.workflow, workflow, reading),
                 },
+                around=session.around,
                 changed=progress.show,
             )
             is_whole = run_sync(_whole(batch, session))

@@ -41,7 +41,13 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import (
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -75,7 +81,6 @@ from axil_journals.journal import Entry, RunInfo, RunMail, SharedJournal, unknow
 from axil_journals.memory import MemoryJournal
 from axil_journals.recorder import answer_entry
 from axil_journals.replay import ReplayIndex
-from axil_journals.values import decode_value
 
 log = logging.getLogger("axil_journals")
 
@@ -89,6 +94,8 @@ _PASSING = ("AX506", "AX510", "AX512")  # errors of a journal after which a run 
 Waiters = list[asyncio.Future[Result]]
 Find = Callable[[Mapping[str, Any]], Workflow]
 """A function from the header of a run (``graph``, ``digest``, ``origin``) to its workflow."""
+Around = Callable[[Mapping[str, Any], Sequence[Entry]], AbstractContextManager[Any]]
+"""A function from what is kept with a run, its origin, and its record to what it runs within."""
 
 
 class LocalEngine:
@@ -112,6 +119,7 @@ class LocalEngine:
         patience_seconds: float = PATIENCE_SECONDS,
         recheck_seconds: float = RECHECK_SECONDS,
         folder_of: Callable[[str], Path | None] | None = None,
+        around: Around | None = None,
         **options: Any,
     ) -> None:
         """Store the settings; nothing is read or started before ``async with``.
@@ -125,6 +133,8 @@ class LocalEngine:
             patience_seconds: how long all bodies of a run have to sleep before it is unloaded.
             recheck_seconds: real time between two looks at a journal that reports no change.
             folder_of: returns the workspace of a run by its id; None: as of the options.
+            around: returns the context manager that a run is executed within. A run for which it
+                raises is left to other engines.
             options: for all runs, as of ``axil.Options``: ``deps``, ``channel``, ``clock``,
                 ``observers``, ``limits``, ``executor`` (it is closed with the engine) …
         """
@@ -132,6 +142,7 @@ class LocalEngine:
         self.max_loaded, self.patience_seconds = loaded, patience_seconds
         self.recheck_seconds = recheck_seconds
         self._options, self._find, self._folder_of = options, find, folder_of
+        self._around = around
         self._executor = lasting_executor(options)
         self._clock: Clock = options.pop("clock", None) or RealClock()
         self._workflows = {workflow.plan.graph.digest: workflow for workflow in workflows}
@@ -400,10 +411,18 @@ class LocalEngine:
                 options = {**self._options, "clock": self._clock}
                 if self._folder_of is not None:
                     options["workspace"] = self._folder_of(run_id)
+                around: AbstractContextManager[Any] = nullcontext()
+
+                def workflow_of(replay: ReplayIndex, entries: Sequence[Entry]) -> Workflow:
+                    nonlocal around
+                    if self._around is not None:
+                        around = self._around(replay.origin, entries)
+                    return self._workflow_of(replay)
+
                 found = await load(
                     self.journal,
                     run_id,
-                    lambda replay, _: self._workflow_of(replay),
+                    workflow_of,
                     options,
                     self._mail,
                     self.patience_seconds,
@@ -412,7 +431,7 @@ class LocalEngine:
                 if found is not None:
                     workflow, run = found
                     self._loaded[run_id] = _Loaded(
-                        run, asyncio.create_task(self._work(workflow, run))
+                        run, asyncio.create_task(self._work(workflow, run, around))
                     )
             if found is None and trial is not None and trial.parked:
                 log.error("run %s is parked: %s", run_id, trial.parked)
@@ -442,10 +461,13 @@ class LocalEngine:
         except Exception:  # whatever a plugin raises: the run is parked
             log.exception("the hooks of the parked run %s failed", run_id)
 
-    async def _work(self, workflow: Workflow, run: ManagedRun) -> None:
+    async def _work(
+        self, workflow: Workflow, run: ManagedRun, around: AbstractContextManager[Any]
+    ) -> None:
         result: Result | None = None
         try:
-            result = await self._execute(workflow, run)
+            with around:
+                result = await self._execute(workflow, run)
             await finish(self.journal, run, result, self._mail)
         except Exception as error:  # noqa: BLE001  # of a component, or of the journal
             await self._interrupted(run.id, error)
@@ -572,7 +594,7 @@ class LocalEngine:
         header = replay.header.data
         found = self._workflows.get(header["digest"])
         if found is None and self._find is not None:
-            found = self._find({**header, "origin": decode_value(header.get("origin", {}))})
+            found = self._find({**header, "origin": replay.origin})
             self._workflows[header["digest"]] = found
         if found is None:
             name = header.get("graph", "")

@@ -1,6 +1,7 @@
 """The plan: which distributions a build holds, and because of what.
 
-Nothing is imported but the loaders of the files, graphs in Python and functions of one's own.
+The components of workflow files are made, which says what they read; graphs in Python and functions
+of one's own are imported.
 """
 
 from __future__ import annotations
@@ -8,13 +9,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from axil import ConfigError, PluginError, Problem, SpecError
-from axil.plugin import KERNEL, Dependencies, Registry, canonical_name, install_advice
-from axil_files import PythonTarget, dependencies_of
+from axil import AxilError, ConfigError, PluginError, Problem, SpecError
+from axil.plugin import (
+    KERNEL,
+    Compiler,
+    Dependencies,
+    Registry,
+    canonical_name,
+    install_advice,
+    noting_wants,
+)
+from axil_files import AnyVariable, PythonTarget, dependencies_of, load
 from axil_plugins.builds.settings import Settings
 from axil_plugins.closure import closure, metadata_of, required
 
@@ -74,6 +84,23 @@ class Plan:
         }
 
 
+def _read_by(file: str, registry: Registry, vars: Mapping[str, Any] | None) -> list[str]:
+    """Return the files that a workflow reads: those below its own folder that are not hidden."""
+    with noting_wants() as wants, suppress(AxilError):  # what cannot be made here says so elsewhere
+        workflow = load(file, registry=registry, vars=vars, environment=AnyVariable())
+        Compiler(workflow.setting).compile(workflow.spec)
+    home = Path(os.path.realpath(file)).parent
+    named = [Path(each.word.removeprefix("read:")) for each in wants if "read:" in each.word]
+    found: list[str] = []
+    for path in named:
+        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+        for each in inside if path.is_relative_to(home) else ():
+            is_hidden = any(part.startswith(".") for part in each.relative_to(home).parts)
+            if each.is_file() and not is_hidden:
+                found.append(str(each))
+    return found
+
+
 def plan(settings: Settings, registry: Registry, vars: Mapping[str, Any] | None = None) -> Plan:
     """Return the plan of a build.
 
@@ -114,7 +141,8 @@ def plan(settings: Settings, registry: Registry, vars: Mapping[str, Any] | None 
         message = f"not installed: {', '.join(absent)}."
         raise ConfigError(Problem("AX741", "plugins.include", message, install_advice(*absent)))
     _admitted(distributions, settings)
-    files = tuple(Path(file) for file in found.files)
+    data = [each for file in files for each in _read_by(file, registry, vars)]
+    files = tuple(dict.fromkeys(Path(file) for file in (*found.files, *data)))
     # names are written into the metadata of a wheel and into a Dockerfile, line by line
     odd = [file for file in files if not str(file).isprintable()]
     if odd:

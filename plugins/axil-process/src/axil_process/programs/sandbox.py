@@ -13,14 +13,20 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Protocol, TypeAlias
 
-from axil.plugin import ComponentBlocked, Outside, current_grants, default_registry, make_component
+from axil.plugin import (
+    ComponentBlocked,
+    OutsideMark,
+    current_grants,
+    default_registry,
+    make_component,
+)
 
 CONTAINERS: Final = ("docker", "podman")
 """The sandboxes that start the program of their name, which asks a service of the machine: a
 workflow file that names one needs leave (``program:docker``)."""
 Wanted: TypeAlias = Annotated[
     Literal["auto", "required", "off", "bubblewrap", "docker", "podman"],
-    Outside("program", CONTAINERS),
+    OutsideMark("program", CONTAINERS),
 ]
 """``auto``: where one works; ``required``: without one the program is not started; ``off``: none;
 a name: that one, or the program is not started."""

@@ -85,8 +85,11 @@ async function listRuns(isCurrent) {
 
 async function startForm() {
   if (!page.me.rights.includes("run")) return null
-  const { workflows } = await page.server.get("/workflows")
-  if (!workflows.length) return null
+  const { workflows, broken } = await page.server.get("/workflows")
+  const faults = !broken.length ? null : make("details", { class: "broken" },
+    make("summary", {}, `Not served: ${broken.map((each) => each.name).join(", ")}`),
+    ...broken.flatMap(({ problems }) => problems.map((each) => make("p", {}, each))))
+  if (!workflows.length) return faults
   const which = make("select", { id: "which" }, workflows.map((each) => make("option", { value: each.name }, each.name)))
   const input = make("textarea", { id: "input", rows: 2 })
   const form = make("form", { onsubmit: async (event) => {
@@ -100,7 +103,7 @@ async function startForm() {
     }
   } }, make("div", { class: "bar" }, make("label", { for: "which" }, "Workflow "), which, make("button", {}, "Start")),
   make("label", { for: "input" }, "Input: a text, or JSON"), input)
-  return make("details", {}, make("summary", {}, "Start a run"), form)
+  return make("div", {}, make("details", {}, make("summary", {}, "Start a run"), form), faults)
 }
 
 // ------------------------------------------------------------------------------------ routes
