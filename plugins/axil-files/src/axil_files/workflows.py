@@ -37,7 +37,7 @@ def load(
     spec = load_spec(path, registry=registry, **options)
     for problem in spec.extras.get("warnings", ()):
         if problem.id == "AX178":  # a key that stands in the file, of which it is told at once
-            (registry or default_registry()).tell(problem)
+            (registry or default_registry()).warn(problem)
     given_options = cast("dict[str, Any]", options)
     shared = {n: given_options[n] for n in ("environment", "allow_code") if n in options}
     allow = frozenset(options.get("allow", ()))
