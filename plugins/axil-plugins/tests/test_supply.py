@@ -25,6 +25,7 @@ CODE = "class T:\n    pass\n"
 FLOW = json.dumps({"graph": {"nodes": [{"id": "a", "type": "passthrough"}], "start": ["a"]}})
 TICKING = json.dumps({"graph": {"nodes": [{"id": "a", "type": "acme.tick"}], "start": ["a"]}})
 REAL = subprocess.run
+BUILT = wheels.built  # as for users: the tests of builds keep what they built
 PIP = 'open("taken", "w").close()\nraise SystemExit(1)\n'
 
 
@@ -155,6 +156,7 @@ def test_a_folder_brings_no_module_of_its_own_into_a_program_that_is_started_the
     for name in ("pip.py", "json.py", "axil_cli.py", "axil_testing.py"):
         (tmp_path / name).write_text(PIP)
     monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(wheels, "built", BUILT)
     axil("build", flow(FLOW, "flow.json"), "--until", "lock")
     with suppress(ValueError):
         axil("lock", flow(FLOW, "flow.json"), "--pylock")
