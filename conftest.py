@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 from contextlib import suppress
+
+import pytest
 
 with suppress(ImportError):  # not all members have random tests
     from hypothesis import HealthCheck, settings
@@ -23,3 +26,13 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def secrets_of_a_module() -> Iterator[None]:
+    """Let the process forget the secrets of a module's tests: others would print without them."""
+    yield
+    with suppress(ImportError):
+        from axil import secrecy
+
+        secrecy.forget_secrets()

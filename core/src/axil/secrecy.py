@@ -71,6 +71,14 @@ def keep_secret(value: str, shown: str = REDACTED) -> None:
     _keep((text, *_inner(text)), shown)
 
 
+def forget_secrets() -> None:
+    """Forget all secrets of this process: for tests, which share one."""
+    global _known
+    with _lock:
+        _values.clear()
+        _known = ()
+
+
 def keep_password(value: str, shown: str = REDACTED) -> bool:
     """Let ``without_secrets`` know the password in a URL or a text of connection, and not the rest
     of it; return whether there is one.
