@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from axil import ConfigError
-from axil.errors import ComponentConflict
+from axil import ComponentConflict
 from axil.plugin import Policy, Registry
 from axil_plugins.builds import wheels
 
