@@ -50,7 +50,7 @@ MOST = {
     "an observer of what edges carry, a firing": 22,
     # of an agent that works on fields, and of each further call of its tool with the reply after it
     "an agent's turn with one call of a tool": 698,
-    "a call of a tool more": 153,
+    "a call of a tool more": 161,  # nine look whether an approval has a pin, and for hidden secrets
     # how many times as much
     "2,000 rounds with a list that grows, of ten times 200": 1.1,
     # memory blocks that are kept until the run is over

@@ -12,7 +12,7 @@ import pytest
 from .harness import Scene
 
 LONGEST_SECONDS = 60
-"""What takes longer hangs."""
+"""Seconds after which a file hangs."""
 
 
 class HangError(BaseException):

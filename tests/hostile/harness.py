@@ -1,4 +1,4 @@
-"""What is around a hostile file: its folder, a canary outside, and an observer of what happens.
+"""Surroundings of a hostile file: its folder, a canary outside, and an observer of what happens.
 
 The observer is an audit hook that comes after that of axil: it sees what was let through.
 """
@@ -20,7 +20,7 @@ from axil_cli.main import main
 from axil_files import load
 
 CANARY = "canary-7714"
-"""What the files outside hold; it may turn up nowhere."""
+"""Content of the files outside; it may turn up nowhere."""
 _STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork")
 _NET = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto")
 _FILES = (
@@ -92,7 +92,7 @@ def tree(folder: Path) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Said:
-    """How a command ended."""
+    """Exit codes and output of a command."""
 
     codes: list[int] = field(default_factory=list[int])
     text: str = ""

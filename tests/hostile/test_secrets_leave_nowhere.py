@@ -1,4 +1,4 @@
-"""What fills a secret is nowhere in what leaves the process, however it is written.
+"""Values of secrets are nowhere in what leaves the process, however they are written.
 
 Each source of secrets meets each sink of text, and a model that says the secret back in every
 spelling that JSON, URLs and Python have.
@@ -308,7 +308,7 @@ def test_spans_have_no_secret(echo, fails, redact):
 
 
 class Seen:
-    """What observers are shown."""
+    """Text that observers are shown."""
 
     def __init__(self) -> None:
         self.text, self.whole = "", list[Any]()

@@ -42,7 +42,7 @@ WANTED: dict[str, Config] = {
         "wrappers": [{"type": "cache", "config": {"directory": "../outside/new"}}],
     },
 }
-"""What a node may want that the outermost file did not get."""
+"""Wishes of a node that the outermost file did not get."""
 
 
 def whole(*nodes: Config, **more: Any) -> Config:

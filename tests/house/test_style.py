@@ -14,7 +14,7 @@ BUDGETS = {
     "patterns": (455, 4),  # a bounded engine, and schemas that use it
     "settings": (2150, 12),  # decoding, secrets, grants and their enforcement, policy, misfits
     "registry": (915, 5),  # deprecations; metadata of distributions; extras of components
-    "contract": (1870, 10),  # what observers receive, by kind of report; views of a state
+    "contract": (2050, 12),  # secrets in pieces; what observers receive, by kind of report
     "typed": (1420, 5),  # schemas of models, reducers, views of a typed state
     "compiler": (2635, 11),  # folding; declared fields; formatters on edges; migrations
     "dependencies": (470, 4),  # from graph to graph; settings that name components; versions

@@ -677,6 +677,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "shows runs that wait",
         "--hash=sha256",
         "--find-links",
+        "Write ${NAME}, and give it",  # of a warning; its test is test_keys.py of axil-files
+        "Say --out FOLDER.",  # its test is test_supply.py of axil-plugins
     ),
     "it is said to a model, or in Python, and not on a terminal": (
         "Where something needs leave (--allow)",

@@ -29,6 +29,7 @@ FACTORS = {
 }
 CODES = {"done": 0, "failed": 1, "paused": 3, "limited": 4}
 LARGE = 100_000
+KILLED = "flows/.axil/killed"
 PARTS = '''
 """Nodes whose bodies are executed in each way."""
 
@@ -40,6 +41,9 @@ from pydantic import BaseModel
 
 from axil import Out
 from axil.plugin import text_of
+
+
+KILLED = "flows/.axil/killed"
 
 
 class Config(BaseModel, extra="forbid"):
@@ -58,8 +62,9 @@ class Step:
         text = given["message"] if is_fields else text_of(given[-1])
         if self.config.happening == "failed":
             raise ValueError("it broke")
-        if self.config.happening == "killed" and not os.path.exists("killed"):
-            open("killed", "w").close()
+        if self.config.happening == "killed" and not os.path.exists(KILLED):
+            os.makedirs(os.path.dirname(KILLED), exist_ok=True)
+            open(KILLED, "w").close()
             os.kill(os.getpid(), signal.SIGKILL)
         said = text.upper() * (100_000 if self.config.happening == "large" else 1)
         return Out({"message": said}) if is_fields else said
@@ -319,7 +324,7 @@ def test_a_row_ends_as_it_has_to_by_the_words_of_all(
     row, name = ROWS[number], f"row{number}"
     database = "postgresql" if row["journal"] == "postgres" else "sqlite"
     here: Place = request.getfixturevalue(database)
-    (here.terminal.folder / "killed").unlink(missing_ok=True)
+    (here.terminal.folder / KILLED).unlink(missing_ok=True)
     fronts = {
         "run": by_run,
         "python": by_python,

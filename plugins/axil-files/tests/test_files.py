@@ -1573,7 +1573,7 @@ def test_a_version_that_is_not_known_is_a_warning(version: str, ids: list[str]):
 @pytest.mark.parametrize(
     "requires",
     [
-        {"--index-url=https://evil.example.org": ""},
+        {"--find-links=https://evil.example.org": ""},
         {"-e": ""},
         ["acme @ https://evil.example.org/x.whl"],
         {"acme": "; touch x"},

@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from axil import ConfigError
-from axil import ComponentConflict
+from axil import AxilError, ConfigError
 from axil.plugin import Policy, Registry
 from axil_plugins.builds import wheels
 
@@ -110,7 +109,7 @@ def test_a_plugin_that_takes_a_name_of_another_is_refused_and_both_are_named(
     world.distribution("acme-a", **{kind: {names[kind]: "acme_a:T"}})
     world.package("acme_a")
 
-    with pytest.raises(ComponentConflict, match=r"acme-a 1\.0") as caught:
+    with pytest.raises(AxilError, match=r"acme-a 1\.0") as caught:
         Registry(Policy()).resolve(kind, names[kind])
     assert caught.value.id == "AX302"
     if kind == "nodes":

@@ -320,7 +320,9 @@ _EVENTS: Final[Mapping[str, Callable[[Grants, Arguments], None]]] = {
     ),
     "exec": _module,
 }  # fmt: skip
-"""Checks by the event that the interpreter reports: https://docs.python.org/3/library/audit_events.html."""
+"""Checks by the event that the interpreter reports, of those that Python's documentation lists in
+"Audit events table".
+"""
 
 
 def _hook(

@@ -1,4 +1,4 @@
-"""Where text leaves the process: streams and answers of servers without its secrets."""
+"""Streams and answers of servers without the secrets of the process."""
 
 from __future__ import annotations
 

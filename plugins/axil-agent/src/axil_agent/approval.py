@@ -74,6 +74,8 @@ async def verdict(tool: Tool, call: ToolCall, ctx: Any, name: str) -> Verdict:
 
     ``name``: the call's own, from which its questions have theirs.
     """
+    if tool.needs_approval is False:
+        return Verdict(call.arguments)
     # a copy: whatever looks at a call cannot change what is made of it
     arguments: Mapping[str, Any] = plain_data(call.arguments)
     if not is_asked_for(tool, arguments):

@@ -652,4 +652,5 @@ def _renewed(kept: dict[str, Any], workflow: Workflow, session: Session) -> dict
 def _origin(entries: Sequence[Entry], options: argparse.Namespace) -> dict[str, Any]:
     """Return what was kept with a run of how it began, with the variables of ``--set``."""
     kept = ReplayIndex(entries).origin
-    return {**kept, "vars": {**kept.get("vars", {}), **settings(options.set)}} if kept else {}
+    given = settings(getattr(options, "set", ()))
+    return {**kept, "vars": {**kept.get("vars", {}), **given}} if kept else {}
