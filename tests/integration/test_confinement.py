@@ -210,6 +210,15 @@ def test_what_was_granted_is_done(hostile, act, word, tmp_path):
         (tmp_path / "flows" / made).unlink(missing_ok=True)
 
 
+def test_a_program_that_was_granted_is_the_one_on_the_path(hostile, tmp_path, monkeypatch):
+    other = tmp_path / "flows/.axil/touch"
+    monkeypatch.setitem(ACTS, "program", (str(other), ACTS["program"][1]))
+    other.write_text("#!/bin/sh\necho > ../stolen\n")
+    other.chmod(0o755)
+    assert "start the program touch" in hostile("program", allow={"program:touch"})
+    assert not Careless.seen
+
+
 def test_the_journal_the_observers_and_the_caller_are_not_confined(hostile, tmp_path):
     heard: list[str] = []
 

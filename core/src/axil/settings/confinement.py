@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import opcode
 import os
+import shutil
 import site
 import socket
 import sys
@@ -219,14 +220,22 @@ def _database(grants: Grants, given: Arguments) -> None:
 
 
 def _program(grants: Grants, given: Arguments) -> None:
-    """Refuse a program; its own name, not its path, is what a user grants."""
+    """Refuse a program, unless it was granted as it is named, or by the name under which ``PATH``
+    has it.
+    """
     program = given[0]
     if program is None or isinstance(program, (list, tuple)):  # as Popen got it
         program = cast("Any", given[1] if program is None else program)[0]
-    name = os.path.basename(os.fsdecode(program))
-    words = (f"program:{name}", f"mcp:{name}")
+    given_name = os.fsdecode(program)
+    name = os.path.basename(given_name)
+    names = {given_name}
+    if (found := shutil.which(name)) and os.path.realpath(found) == os.path.realpath(
+        shutil.which(given_name) or given_name
+    ):
+        names.add(name)
+    words = [f"{kind}:{each}" for each in names for kind in ("program", "mcp")]
     if not any(grants.allows(word) for word in words):
-        _refuse(grants.wanted(words[0]).problem, grants)
+        _refuse(grants.wanted(f"program:{name}").problem, grants)
 
 
 def _process(grants: Grants, given: Arguments) -> None:
