@@ -215,7 +215,7 @@ def test_a_program_that_was_granted_is_the_one_on_the_path(hostile, tmp_path, mo
     monkeypatch.setitem(ACTS, "program", (str(other), ACTS["program"][1]))
     other.write_text("#!/bin/sh\necho > ../stolen\n")
     other.chmod(0o755)
-    assert "start the program touch" in hostile("program", allow={"program:touch"})
+    assert f"start the program {other}" in hostile("program", allow={"program:touch"})
     assert not Careless.seen
 
 

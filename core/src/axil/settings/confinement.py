@@ -235,7 +235,8 @@ def _program(grants: Grants, given: Arguments) -> None:
         names.add(name)
     words = [f"{kind}:{each}" for each in names for kind in ("program", "mcp")]
     if not any(grants.allows(word) for word in words):
-        _refuse(grants.wanted(f"program:{name}").problem, grants)
+        shown = name if name in names else given_name
+        _refuse(grants.wanted(f"program:{shown}").problem, grants)
 
 
 def _process(grants: Grants, given: Arguments) -> None:
