@@ -13,6 +13,7 @@ import shutil
 import socket
 import sqlite3
 import subprocess
+import sys
 import threading
 import urllib.request
 from collections.abc import Callable
@@ -143,6 +144,7 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(outside)
     monkeypatch.chdir(flows)
     monkeypatch.setattr(Careless, "seen", [])
+    monkeypatch.delitem(sys.modules, "strange_module", raising=False)  # of other tests
     registry = Registry()
     registry.register("nodes", "careless", Careless)
 
