@@ -12,7 +12,7 @@ BUDGETS = {
     "kernel": (3900, 12),  # reports of what edges carry, bounds of sizes
     "spec": (900, 6),  # limits that hold those of what is around; digests; kinds of components
     "patterns": (455, 4),  # a bounded engine, and schemas that use it
-    "settings": (2150, 12),  # decoding, secrets, grants and their enforcement, policy, misfits
+    "settings": (2160, 12),  # decoding, secrets, grants and their enforcement, policy, misfits
     "registry": (915, 5),  # deprecations; metadata of distributions; extras of components
     "contract": (2050, 12),  # secrets in pieces; what observers receive, by kind of report
     "typed": (1420, 5),  # schemas of models, reducers, views of a typed state
