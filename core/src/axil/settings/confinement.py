@@ -152,10 +152,8 @@ def _path(given: Any, act: Act, grants: Grants) -> None:
         return  # it cannot be opened, either
     if real == os.devnull or _is_below(real, *grants.declared.folders):
         return
-    if act == "read" and _is_readable(real):
-        return
     want = grants.wanted_path(named, real, act)
-    if want.problem is None:
+    if want.problem is None or (act == "read" and _is_readable(real)):
         return
     written = [each[6:] for each in grants.words if each.startswith("write:")]
     if act == "read" and grants.wanted_path(named, real, "write").problem is None:
