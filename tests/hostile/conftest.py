@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ def _ends() -> Iterator[None]:
 @pytest.fixture
 def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     made = Scene(tmp_path)
+    monkeypatch.delitem(sys.modules, "strange_module", raising=False)  # of other tests
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PRIVATE_TOKEN", "canary-7714-of-the-environment")
     monkeypatch.chdir(made.flows)
