@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+from tests.databases import postgres_server
 
 from axil_cli.main import main
 from axil_postgres import PostgresJournal
@@ -73,22 +72,6 @@ sys.exit(main(sys.argv[1:]))
 """``axil worker``, with its metrics on standard output when it ends."""
 
 
-@contextmanager
-def database() -> Iterator[str]:
-    """Start a PostgreSQL server, and give its address."""
-    place = ROOT / "plugins/axil-postgres/tests/server.py"
-    spec = importlib.util.spec_from_file_location("axil_postgres_server", place)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    server = module.start_server()
-    if server is None:
-        pytest.skip("there is no PostgreSQL server to start")
-    with closing(server):
-        yield server.url
-
-
 class Workers:
     """Two workers, each of which is replaced when it dies."""
 
@@ -142,7 +125,9 @@ def test_a_run_that_kills_its_workers_is_parked_seen_everywhere_and_resumed(
         return capsys.readouterr().out
 
     with ExitStack() as stack:
-        place = str(tmp_path / "runs") if kind == "sqlite" else stack.enter_context(database())
+        place = str(tmp_path / "runs")
+        if kind != "sqlite":
+            place = stack.enter_context(postgres_server()).url
         monkeypatch.setenv("AXIL_JOURNAL", place)
         for run in (*HEALTHY[:7], "poison", *HEALTHY[7:]):
             given = json.dumps({"run": run})

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from .harness import LONG, Scene
+from .harness import Scene
 
-_SAMPLED = ("test_bounds", "test_secret_files", "test_secrets_leave_nowhere")
 LONGEST_SECONDS = 60
 """Seconds after which a file hangs."""
 
@@ -44,13 +43,3 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     monkeypatch.chdir(made.flows)
     monkeypatch.syspath_prepend(made.modules)
     return made
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out two thirds of the cases that start processes; ``make thorough`` has all."""
-    if LONG:
-        return
-    own = [item for item in items if item.path.stem in _SAMPLED]
-    left = {id(item) for position, item in enumerate(own) if position % 3}
-    config.hook.pytest_deselected(items=[item for item in items if id(item) in left])
-    items[:] = [item for item in items if id(item) not in left]

@@ -11,29 +11,13 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from axil_cli.main import main
 from axil_files import load
-
-LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
-
-
-def pairs(first: Iterable[str], second: Iterable[str]) -> list[tuple[str, str]]:
-    """Return each of two with each of the other; ``make test`` tries a third of them, in which each
-    is with several.
-    """
-    others = list(second)
-    return [
-        (one, other)
-        for row, one in enumerate(first)
-        for column, other in enumerate(others)
-        if LONG or (row + column) % 3 == 0
-    ]
-
 
 CANARY = "canary-7714"
 """Content of the files outside; it may turn up nowhere."""

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.third
+
 SECONDS = 2
 LOADING = 20
 """For starting Python and reading a file, on a machine that does other things."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from .harness import Scene, pairs
+from .harness import Scene
 
 Setting = Callable[[Scene, str], Path]
 
@@ -171,12 +171,16 @@ def spelled(scene: Scene):
     os.close(file)
 
 
-@pytest.mark.parametrize(("spelling", "setting"), pairs(MUST, [*READS, *WRITES]))
+@pytest.mark.third
+@pytest.mark.parametrize("spelling", MUST)
+@pytest.mark.parametrize("setting", [*READS, *WRITES])
 def test_a_path_that_leads_out_is_refused(scene: Scene, spelled: Any, setting: str, spelling: str):
     scene.refuse({**READS, **WRITES}[setting](scene, spelled(MUST[spelling])))
 
 
-@pytest.mark.parametrize(("spelling", "setting"), pairs(MAY, [*READS, *WRITES]))
+@pytest.mark.third
+@pytest.mark.parametrize("spelling", MAY)
+@pytest.mark.parametrize("setting", [*READS, *WRITES])
 def test_a_path_that_is_odd_leads_nowhere(scene: Scene, spelled: Any, setting: str, spelling: str):
     scene.attack({**READS, **WRITES}[setting](scene, spelled(MAY[spelling])))
 

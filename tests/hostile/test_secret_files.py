@@ -15,6 +15,8 @@ from axil_testing.stub import Stub
 
 from .secret_files import ENVIRONMENT, FILES, HostileFile
 
+pytestmark = pytest.mark.third
+
 WANTED, MAKERS = "cnrywanted0001/x", "sk-cnrymakers0001x"
 GIVEN = 'cnrygiven00001"%/x'
 

@@ -60,6 +60,8 @@ from axil_testing.stub import Act, Stub
 
 from ..internals import internal
 
+pytestmark = pytest.mark.third
+
 _numbers = itertools.count()
 PEER = "peer-" * 8
 """The token of a client of the server."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from .harness import Scene, pairs
+from .harness import Scene
 
 Config = dict[str, Any]
 READ: Config = {"type": "keyword", "paths": ["../outside/secret"]}
@@ -161,7 +161,9 @@ OTHER = ("network", "env:HOME", "read:docs", "write:.axil", "import:json", "prog
 """Words that the outermost file got, and none of which covers what is wanted."""
 
 
-@pytest.mark.parametrize(("place", "wanted"), pairs(PLACES, WANTED))
+@pytest.mark.third
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("wanted", WANTED)
 def test_no_place_has_more_than_the_outermost_file(scene: Scene, place: str, wanted: str):
     file = PLACES[place](scene, WANTED[wanted])
     scene.refuse(file, *(each for word in OTHER for each in ("--allow", word)))

@@ -49,7 +49,7 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
     "axil/runtime/run.py": ("granted", "the grants of the outermost file"),
     "axil/settings/confinement.py": (
         "granted granted",
-        "none while grants are looked up; those of whoever starts a thread",
+        "none while grants are looked up; those of the code that starts a thread",
     ),
     # grants
     "axil_agent/models.py": ("granted", _CAUGHT),

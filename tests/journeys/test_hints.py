@@ -784,6 +784,7 @@ def followed(desk: Terminal, hint: Hint) -> Screen:
     return desk.type(f"{hint.line} {said}" if hint.adds else said, code=hint.cured)
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("name", HINTS)
 def test_a_hint_is_followed_as_it_is_printed_and_cures(desk: Terminal, name: str) -> None:
     hint = HINTS[name]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from tests.journeys.person import LONG, ROOT, Program, Terminal, eventually
+from tests.databases import postgres_server
+from tests.journeys.person import LONG, Program, Terminal, eventually
 
 WORK = """
 import os, time
@@ -58,18 +58,9 @@ graph.edge_to_exit("kills", {"n": ""})
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[Any]:
-    """A PostgreSQL server, as the tests of axil-postgres start it."""
-    path = ROOT / "plugins/axil-postgres/tests/server.py"
-    spec = importlib.util.spec_from_file_location("postgres_server_of_journeys", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    server = module.start_server()
-    if server is None:
-        pytest.skip("there is no PostgreSQL server to start")
-    yield server
-    server.close()
+    """A PostgreSQL server, which can be started again."""
+    with postgres_server() as server:
+        yield server
 
 
 @pytest.fixture

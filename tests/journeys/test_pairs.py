@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.conftest import postgres
+from tests.databases import postgres_server
 from tests.journeys.pairs import Row, covering, pairs_of
 from tests.journeys.person import Server, Terminal, eventually
 
@@ -196,7 +196,8 @@ def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 @pytest.fixture(scope="module")
 def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     psycopg = pytest.importorskip("psycopg")
-    with postgres() as url:
+    with postgres_server() as server:
+        url = server.url
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("create database served")
         served = url.replace("/postgres", "/served")
@@ -317,6 +318,7 @@ def at_rest(here: Place, run: str) -> bool:
     return here.view.get(f"/v1/runs/{run}")["status"] in ("done", "failed", "limited")
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("number", range(len(ROWS)), ids=lambda n: "-".join(ROWS[n].values()))
 def test_a_row_ends_as_it_has_to_by_the_words_of_all(
     number: int, request: pytest.FixtureRequest

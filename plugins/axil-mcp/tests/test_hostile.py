@@ -436,12 +436,12 @@ def test_what_a_server_may_use_of_a_model_is_bounded():
 @pytest.mark.parametrize(
     "uri",
     [
-        "file:///work/../etc/passwd",
-        "file:///work/%2e%2e/etc/passwd",
-        "file:///work/%252e%252e/etc/passwd",
-        "file:///work/..",
-        "file:///work/a\u202eb",
-        "file:///work\\..\\etc",
+        "file:///desk/../etc/passwd",
+        "file:///desk/%2e%2e/etc/passwd",
+        "file:///desk/%252e%252e/etc/passwd",
+        "file:///desk/..",
+        "file:///desk/a\u202eb",
+        "file:///desk\\..\\etc",
         "file:///etc/passwd",
     ],
 )
@@ -449,12 +449,12 @@ def test_a_resource_outside_of_what_was_named_is_not_read(uri):
     settings = server(resources=[{"uri": uri, "name": "n"}])
 
     async def model_reads(ctx: Any) -> Any:
-        async with MCPTools(**settings, read_resources=["file:///work*"]) as toolset:
+        async with MCPTools(**settings, read_resources=["file:///desk*"]) as toolset:
             reading = (await toolset.tools(ctx))[-1]
             return await reading({"uri": uri}, ctx)
 
     async def context_reads(ctx: Any) -> Any:
-        async with MCPContext(**settings, resources=["file:///work*"]) as context:
+        async with MCPContext(**settings, resources=["file:///desk*"]) as context:
             return await context.get_blocks(ContextQuery("work"), ctx=ctx)
 
     with pytest.raises(ToolFailed, match="may not be read"):

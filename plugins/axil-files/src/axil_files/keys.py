@@ -48,7 +48,7 @@ def literal_keys(document: Document) -> Iterator[Problem]:
             items = cast("list[Any]", value)
             waiting += [(each, (*keys, at)) for at, each in reversed([*enumerate(items)])]
         elif isinstance(value, str) and (what := _written_out(value, keys)):
-            message = f"{what} is written out in the file: whoever has the file has it."
+            message = f"{what} is written out in the file, and known to everybody who can read it."
             yield Problem("AX178", str(document.place(*keys)), message, _HINT, "warning")
 
 
