@@ -25,7 +25,7 @@ from hypothesis import given, settings, strategies as st
 
 from axil import RootGraph
 from axil.plugin import JournalError
-from axil_control import Loop
+from axil_control import Loop, Map
 from axil_journals import Entry, decode_value, encode_value
 from axil_sqlite import SqliteJournal, parts
 from axil_sqlite.writer import Writer
@@ -1273,3 +1273,28 @@ def test_a_journal_that_is_closed_while_a_record_is_read_waits_for_its_end(tmp_p
         thread.join(60)
         assert not thread.is_alive()
     assert [number for number, _ in rest] == [1]
+
+
+@pytest.mark.parametrize("sync", ["full", "normal"])
+def test_an_item_of_a_map_that_has_ended_is_safe_while_others_are_at_work(
+    tmp_path: Path, sync: Any
+) -> None:
+    journal, beside = SqliteJournal(tmp_path, sync=sync), SqliteJournal(tmp_path)
+
+    async def read(inputs: Any) -> dict[str, int]:
+        if inputs["item"] == "slow":
+            deadline = time.monotonic() + 20
+            while sum(e.kind == "done" for e in beside.entries("r")) < 3:
+                assert time.monotonic() < deadline, "the items that have ended are not kept"
+                await asyncio.sleep(0.01)
+        return {"n": 1}
+
+    graph = RootGraph("readers")
+    graph.create_node(read, name="read", wrappers=[Map(over="item", max_parallel=4)])
+    graph.edge_from_entry("read", ["item"])
+    graph.edge_to_exit("read", ["n"])
+    graph.build()
+    result = graph.invoke({"item": ["a", "slow", "b", "c"]}, journal=journal, run_id="r")
+    assert result.output == {"n": [1, 1, 1, 1]}
+    beside.close()
+    journal.close()

@@ -107,7 +107,10 @@ class JournalWriter(Protocol):
         ...
 
     def append(self, entry: Entry) -> None:
-        """Append an entry; it may not be safe yet, see ``kept``. Raises: JournalError."""
+        """Append an entry. It is safe when ``kept`` says so, and within seconds if nobody asks.
+
+        Raises: JournalError.
+        """
         ...
 
     def kept(self) -> Awaitable[None] | None:

@@ -2,7 +2,9 @@
 
 A ``RunWriter`` turns the entries of its run into rows, in a queue of its own. A caller that needs
 them safe asks the ``GroupCommit`` of the process, which commits the queues of all runs that were
-asked for. Its subclasses know the database.
+asked for. What nobody asks for is committed all the same, ``LAG`` seconds later: the items of a map
+that have ended are not worked on again after a crash, though others are at work for hours. Its
+subclasses know the database.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 from axil import AxilError
 from axil.plugin import without_secrets
@@ -21,6 +24,9 @@ from axil_journals.journal import DUE_NOW, Compactor, Entry, claimed_error, due_
 from axil_journals.rows import EntryRow, entry_row, joined_row
 
 Waiter = asyncio.Future[None]
+
+LAG: Final = 0.05
+"""Seconds after which rows are committed that nobody asked for."""
 
 
 class RunWriter(ABC):
@@ -54,7 +60,7 @@ class RunWriter(ABC):
         """Pairs of numbers: of an entry that is committed before or with the deletion of another,
         and of that other."""
         self.fault: AxilError | None = None
-        self.closing = self.is_released = False
+        self.closing = self.is_released = self.is_late = False
         self.ended = ""
         """The status with which the run ended, or empty."""
         self.due: float | None = DUE_NOW
@@ -100,6 +106,8 @@ class RunWriter(ABC):
         self._next += 1
         self._done = entry if entry.kind == "done" else None
         self.rows.append(row)
+        if not self.is_late:
+            self._group.keep_later(self)
         # behind the row: a thread that reads this finds the row
         self.due = due_of_end(entry.data) if entry.kind == "ended" else DUE_NOW
         self.ended = entry.data["status"] if entry.kind == "ended" else ""
@@ -167,7 +175,9 @@ class GroupCommit(ABC, Generic[W]):
     """The commits of a process: one for all runs asked for in one turn of an event loop."""
 
     def __init__(self) -> None:
-        self._turns: dict[asyncio.AbstractEventLoop, list[tuple[W, Waiter]]] = {}
+        self._turns: dict[asyncio.AbstractEventLoop, list[tuple[W, Waiter | None]]] = {}
+        # weak: a loop that is closed calls nobody
+        self._late = WeakKeyDictionary[asyncio.AbstractEventLoop, list[W]]()
         self.lock = threading.RLock()
         """Held while a transaction is made."""
         self.finishing: set[W] = set()
@@ -184,8 +194,30 @@ class GroupCommit(ABC, Generic[W]):
             loop.call_soon(lambda: self.ask(self._turns.pop(loop)))
         return waiter
 
+    def keep_later(self, run: W) -> None:
+        """Have what ``run`` appends committed within ``LAG`` seconds, in the turn of an event loop;
+        where none is running, nothing else is at work meanwhile.
+        """
+        with suppress(RuntimeError):  # no event loop is running
+            loop = asyncio.get_running_loop()
+            run.is_late = True
+            if loop in self._late:
+                self._late[loop].append(run)
+            else:
+                self._late[loop] = [run]
+                loop.call_later(LAG, self._keep_late, loop)
+
+    def _keep_late(self, loop: asyncio.AbstractEventLoop) -> None:
+        late: list[tuple[W, Waiter | None]] = []
+        for run in self._late.pop(loop):
+            run.is_late = False
+            if run.rows and not run.closing:
+                late.append((run, None))
+        if late:
+            self.ask(late)
+
     @abstractmethod
-    def ask(self, asked: Sequence[tuple[W, Waiter]]) -> None:
+    def ask(self, asked: Sequence[tuple[W, Waiter | None]]) -> None:
         """Have the rows of these runs committed, and then settle the waiters."""
 
     @abstractmethod
@@ -203,21 +235,22 @@ class GroupCommit(ABC, Generic[W]):
     def commit(self, runs: Sequence[W]) -> None:
         """Commit what ``runs`` have appended; a run that is refused has a ``fault``."""
 
-    def settle(self, waiters: Iterable[tuple[W, Waiter]]) -> None:
+    def settle(self, waiters: Iterable[tuple[W, Waiter | None]]) -> None:
         """Resolve waiters after a commit, in their event loop."""
         for run, waiter in waiters:
-            if waiter.done():
+            if waiter is None or waiter.done():
                 continue
             if run.fault is None:
                 waiter.set_result(None)
             else:
                 waiter.set_exception(run.fault)
 
-    def settle_threadsafe(self, waiters: Iterable[tuple[W, Waiter]]) -> None:
+    def settle_threadsafe(self, waiters: Iterable[tuple[W, Waiter | None]]) -> None:
         """Resolve waiters after a commit from any thread."""
-        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[W, Waiter]]] = {}
+        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[W, Waiter | None]]] = {}
         for run, waiter in waiters:
-            by_loop.setdefault(waiter.get_loop(), []).append((run, waiter))
+            if waiter is not None:
+                by_loop.setdefault(waiter.get_loop(), []).append((run, waiter))
         for loop, own in by_loop.items():
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self.settle, own)

@@ -122,7 +122,7 @@ class Writer(GroupCommit["PostgresRunWriter"]):
                     asked.append(self._asked.get_nowait())
             wanted = [each for several in asked if several is not None for each in several]
             self.commit(list(dict.fromkeys(run for run, _ in wanted)))
-            self.settle_threadsafe([(run, waiter) for run, waiter in wanted if waiter is not None])
+            self.settle_threadsafe(wanted)
             if None in asked:
                 return
 

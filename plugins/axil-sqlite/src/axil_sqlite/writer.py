@@ -75,7 +75,7 @@ class Writer(GroupCommit["SqliteRunWriter"]):
         self.commits = 0
         """The number of transactions so far, for tests and measurements."""
 
-    def ask(self, asked: Sequence[tuple[SqliteRunWriter, asyncio.Future[None]]]) -> None:
+    def ask(self, asked: Asked) -> None:
         if self.sync != "full" or not self._ask(asked):
             self.commit(list(dict.fromkeys(run for run, _ in asked)))
             self.settle(asked)
@@ -116,7 +116,7 @@ class Writer(GroupCommit["SqliteRunWriter"]):
             wanted = [each for several in asked if several is not None for each in several]
             if runs := list(dict.fromkeys(run for run, _ in wanted)):
                 self.commit(runs)
-            self.settle_threadsafe([(run, waiter) for run, waiter in wanted if waiter is not None])
+            self.settle_threadsafe(wanted)
             if None in asked:
                 if self._ends_alone:
                     self._end()

@@ -17,6 +17,9 @@ from axil_testing.kit.base import Kit, claimed, require
 from axil_testing.kit.hostile import JSON, TEXTS, shown
 from axil_testing.kit.nodes import MovingClock, Tape
 
+SOON = 500
+"""Looks, one each 20 ms, until an entry that nobody waits for has become safe."""
+
 
 class JournalKit(Kit):
     """The laws of every journal: ``open(run_id)`` gives the writer of a run; ``entries``,
@@ -464,6 +467,29 @@ class JournalKit(Kit):
                     len(calls) >= safe, f"of {safe} entries that are safe it holds {len(calls)}"
                 )
             await _kept(writer)
+            writer.close()
+            await self._closed(other)
+            await self._closed(journal)
+
+        self.wait(law())
+
+    @claimed("durable")
+    def test_what_nobody_waits_for_is_kept_soon(self) -> None:
+        """Show another journal an entry whose writer nobody asked, while the run is at work."""
+
+        async def law() -> None:
+            journal, (run,) = await self.opened(), self.own("r")
+            other = self.reopen(journal)
+            if hasattr(other, "provision"):
+                await _awaited(other.provision())
+            writer = journal.open(run)
+            writer.append(Entry("clock", (), "n", (), {"call": 0, "value": 0.0}))
+            for _ in range(SOON):
+                if await self.kept(other, run):
+                    break
+                await asyncio.sleep(0.02)
+            else:
+                require(False, f"in {SOON * 0.02:.0f} seconds the entry has not become safe")
             writer.close()
             await self._closed(other)
             await self._closed(journal)
