@@ -505,7 +505,7 @@ def test_a_run_continues_with_the_options_of_plugins_that_a_run_takes(axil, here
     paused = axil(
         "run", "talking.yaml", "--run-id", "r", "--model-script", "script.json", "--allow-code"
     )
-    assert (paused.code, "axil runs answer r ANSWER --allow code" in paused.err) == (3, True)
+    assert (paused.code, "axil runs answer r ANSWER\n" in paused.err) == (3, True)
     done = axil("runs", "answer", "r", "Ada", "--model-script", "script.json", "--allow-code")
     assert (done.code, done.out.strip()) == (0, "Dear Ada")
     assert "--model-script" in axil("runs", "resume", "--help").out

@@ -26,11 +26,19 @@ from axil import (
 )
 from axil.plugin import ENTRY, Channel, MissingKeys, render, text_of
 from axil_cli.arguments import add_shared_arguments
-from axil_cli.command import Exit, Session, error_lines, is_debugging, misuse, read_text
+from axil_cli.command import (
+    Exit,
+    Session,
+    equipped,
+    error_lines,
+    is_debugging,
+    misuse,
+    read_text,
+)
 from axil_cli.findings import check_input, not_taken
 from axil_cli.folder import RunFolder, placed
 from axil_cli.plain import as_json, plain, refused, summary
-from axil_cli.record import way_on
+from axil_cli.record import changed, needed_leave, source_of, way_on
 from axil_cli.source import TARGET, as_data, as_input, check_breaks, with_breaks, workflow_of
 from axil_cli.wants import opened
 from axil_cli.watch import Lines, Record
@@ -110,6 +118,17 @@ class Run:
             journal = session.journal(options, needed)
             if journal is not None:
                 launch.within.callback(journal.close)
+            begun: Sequence[Entry] = ()
+            if journal is not None and options.run_id:
+                begun = journal.entries(options.run_id)
+            kept = _origin(begun)
+            allow = reading["allow"] | _leave(kept, launch, session)
+            launch.reading["allow"] = allow
+            if allow > reading["allow"]:
+                session = launch.within.enter_context(
+                    equipped(session, kept.get("functions"), allow)
+                )
+                launch.registry, launch.functions = session.registry, session.functions
             workflow = _opened(launch, options, session)
             for name in _unused(reading["vars"], launch.file, workflow):
                 session.tell(
@@ -119,13 +138,8 @@ class Run:
             text = options.input
             if options.input_file:
                 text = _input_text(options, session)
-            begun: Sequence[Entry] = ()
-            if journal is not None and options.run_id:
-                begun = journal.entries(options.run_id)
             if begun:
-                from axil_journals import ReplayIndex
-
-                session.resume(ReplayIndex(begun).origin, launch, begun)
+                session.resume(kept, launch, begun)
             if text is None and not launch.inputs and not begun:
                 check_input(workflow, launch.registry)
             input: Any = as_input(text, workflow.plan.graph.spec.payload)
@@ -157,6 +171,22 @@ def _input_text(options: argparse.Namespace, session: Session) -> str:
         hint = f"Attach it, for a tool as load_file: {session.program} {command}"
         raise misuse("--input-file", f"{path} is a document or an image, and no text.", hint)
     return text
+
+
+def _origin(begun: Sequence[Entry]) -> dict[str, Any]:
+    """Return what is kept with a run that was begun before; empty: it was not."""
+    if not begun:
+        return {}
+    from axil_journals import ReplayIndex  # journals, which a first run may do without
+
+    return ReplayIndex(begun).origin
+
+
+def _leave(kept: Mapping[str, Any], launch: Launch, session: Session) -> frozenset[str]:
+    """Return the leave that a run which was begun before keeps, if it is the same workflow's."""
+    file = os.path.realpath(launch.file)
+    is_same = source_of(kept) == file and kept.get("vars") == launch.reading["vars"]
+    return session.granted(kept) if is_same and not changed(kept) else frozenset()
 
 
 def _opened(launch: Launch, options: argparse.Namespace, session: Session) -> Workflow:
@@ -240,9 +270,7 @@ def watched(job: Job, folder: RunFolder, options: argparse.Namespace, session: S
         page = progress.page if progress is not None else None
         _print(result, session, page, asked, lambda: not_taken(job.workflow.plan, seen.activations))
         if result.status != "done" and "journal" in job.options:
-            leave = {*job.options.get("allow", ())}
-            if job.options.get("origin", {}).get("python"):
-                leave.add("code")
+            leave = needed_leave(job.options.get("origin", {}))
             run_id = result.run_id
             doing = f"answer {run_id} ANSWER" if result.questions else f"resume {run_id}"
             session.tell(f"The run is kept: {way_on(doing, session, options, leave)}")

@@ -280,9 +280,10 @@ class Runs:
     def _show_at(
         self, entries: Sequence[Entry], options: argparse.Namespace, session: Session
     ) -> int:
-        kept = _origin(_until(entries, options.at), options)
-        with equipped(session, kept.get("functions"), options.allow) as here:
-            workflow = record.reopened(kept, here, allow=frozenset(options.allow))
+        until = _until(entries, options.at)
+        kept, allow = _origin(until, options), _leave(until, options, session)
+        with equipped(session, kept.get("functions"), allow) as here:
+            workflow = record.reopened(kept, here, allow=allow)
             workflow.plan  # noqa: B018  # its components are found while they can be
         found = run_sync(snapshot(workflow, entries, at=options.at))
         status = found.result.status
@@ -375,7 +376,9 @@ class Runs:
     ) -> int:
         run_id = find_run(journal, options.run)
         entries = journal.entries(run_id)
-        kept, allow = _origin(entries, options), frozenset[str](options.allow)
+        kept = _origin(entries, options)
+        is_current = (options.current or options.migrate) and bool(record.changed(kept))
+        allow = _leave(entries, options, session, current=is_current)
         with (
             equipped(session, kept.get("functions"), allow) as session,
             session.launch(
@@ -391,7 +394,6 @@ class Runs:
         ):
             here = replace(session, registry=launch.registry)
             hooks = with_breaks(options.breaks, session.hooks)
-            is_current = options.current or options.migrate
             workflow, _ = opened(
                 lambda words: record.reopened(
                     kept, here, allow=words, current=is_current, hooks=hooks
@@ -402,10 +404,14 @@ class Runs:
             )
             check_breaks(options.breaks, workflow)
             if options.migrate:
-                origin = _renewed(kept, workflow, session)
+                origin = _renewed(kept, workflow, session, allow)
                 launch.running.update(migrate=True, origin=origin)
-            elif files := record.changed(kept):
-                _tell_changed(files, kept, options, (run_id, here))
+            else:
+                if files := record.changed(kept):
+                    _tell_changed(files, kept, options, (run_id, here))
+                reading = {"vars": settings(options.set), "allow": allow}
+                before = ReplayIndex(entries).origin
+                launch.running["origin"] = record.continued(before, reading, session)
             folder = placed(launch.running, kept.get("workspace"))
             input = as_input(None, workflow.plan.graph.spec.payload)
             job = Job(workflow, input, launch.running, launch.observers)
@@ -431,13 +437,15 @@ class Runs:
             or options.output is not None
             or options.set
         )
-        with equipped(session, kept.get("functions") if needed else None, options.allow) as here:
+        is_current = options.current and bool(record.changed(kept))
+        allow = frozenset[str](options.allow)
+        if needed:
+            allow = _leave(_until(entries, options.at), options, session, current=is_current)
+        with equipped(session, kept.get("functions") if needed else None, allow) as here:
             workflow = (
-                record.reopened(kept, here, allow=frozenset(options.allow), current=options.current)
-                if needed
-                else None
+                record.reopened(kept, here, allow=allow, current=is_current) if needed else None
             )
-            origin = None if workflow is None else _renewed(kept, workflow, here)
+            origin = None if workflow is None else _renewed(kept, workflow, here, allow)
             edit = Edit(
                 input=MISSING
                 if workflow is None or options.input is None
@@ -452,7 +460,8 @@ class Runs:
             session.say_json({"run_id": new, "forked_from": run_id})
         else:
             session.say(new)
-        way = record.way_on(f"resume {new}", session, options, record.leave_of(origin or kept))
+        leave = record.needed_leave(origin or kept)
+        way = record.way_on(f"resume {new}", session, options, leave)
         session.tell(f"Resume it: {way}")
         return Exit.DONE
 
@@ -508,7 +517,7 @@ class Runs:
             if not there:
                 raise misuse("--cut", f'nothing is wrong with a run "{options.cut}".')
             journal.cut(options.cut, there[0].good)
-            leave = record.leave_of(_origin(journal.entries(options.cut), options))
+            leave = record.needed_leave(ReplayIndex(journal.entries(options.cut)).origin)
             way = record.way_on(f"resume {options.cut}", session, options, leave)
             session.tell(f"{options.cut} continues from step {there[0].good}: {way}")
             return Exit.DONE
@@ -644,9 +653,27 @@ def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
     return answers
 
 
-def _renewed(kept: dict[str, Any], workflow: Workflow, session: Session) -> dict[str, Any]:
-    """Return what is kept with a run, with its workflow as it is now."""
-    return {**kept, **session.origin(record.source_of(kept), workflow, kept)}
+def _renewed(
+    kept: dict[str, Any], workflow: Workflow, session: Session, allow: frozenset[str]
+) -> dict[str, Any]:
+    """Return what is kept with a run, with its workflow as it is now, and this leave."""
+    now = session.origin(record.source_of(kept), workflow, {**kept, "allow": allow})
+    options = {"options": kept.get("options", {})}
+    return record.continued({**kept, **now, **options}, {"vars": {}, "allow": allow}, session)
+
+
+def _leave(
+    entries: Sequence[Entry],
+    options: argparse.Namespace,
+    session: Session,
+    *,
+    current: bool = False,
+) -> frozenset[str]:
+    """Return the leave of a run: given now, or kept with it; ``current``: its files have changed,
+    and are used as they are now, for which leave is given anew.
+    """
+    given = frozenset[str](options.allow)
+    return given if current else session.granted(ReplayIndex(entries).origin, given)
 
 
 def _origin(entries: Sequence[Entry], options: argparse.Namespace) -> dict[str, Any]:

@@ -70,7 +70,7 @@ _LAST: Final = 20
 _TIDY_SECONDS: Final = 3600.0
 _MOST_TOGETHER: Final = 256
 """Events that a stream sends at once."""
-Reopen = Callable[[Mapping[str, Any]], Workflow]
+Reopen = Callable[[Mapping[str, Any], frozenset[str]], Workflow]
 """From the data that was kept with a run, its origin, to its workflow."""
 
 
@@ -112,7 +112,8 @@ class RunService:
             workflows: by the names under which they are started.
             origins: by the same names, what is kept with their runs.
             broken: by name, what is wrong with workflows that cannot be served.
-            reopen: returns the workflow of a run that is of none of these; it may raise.
+            reopen: returns the workflow of a run that is of none of these, of its origin and of
+                what it is allowed; it may raise.
             files: of the runs; None: they have none, and no workspace.
             watch_only: no run is executed here, and nothing is written.
             poll_seconds: how often the journal is read for what other processes do.
@@ -169,7 +170,7 @@ class RunService:
             raise NotFound(
                 "AX965", message, "Resume it on the server or command line where it began."
             )
-        return self._with_feed(self._reopen(origin))
+        return self._with_feed(self._reopen(origin, header.get("allow", frozenset())))
 
     # ------------------------------------------------------------------------------- looking
 
@@ -631,7 +632,7 @@ class RunService:
             if self._reopen is None:
                 return None
             try:
-                found = self._reopen(decode_value(header.get("origin", {})))
+                found = self._reopen(decode_value(header.get("origin", {})), frozenset())
                 found.plan  # noqa: B018  # it is compiled, or not had
             except (AxilError, OSError, ImportError, LookupError):
                 return None
