@@ -542,3 +542,34 @@ def test_a_repaired_reply_is_shown_once_and_its_fields_are_events(axil, here, mo
     assert chunks[kinds.index("reset")]["chunks"] == kinds.index("reset")
     fields = [chunk["fields"] for chunk in chunks[kinds.index("reset") :] if "fields" in chunk]
     assert fields == [{}, {"score": 3}, {"score": 3, "why": "so"}]
+
+
+PROGRAM = """\
+version: 1
+graph:
+  id: program
+  start: [a]
+  nodes:
+    - {id: a, type: python, config: {code: "raise ValueError('no')"}}
+    - {id: b, type: literal, config: {content: so}}
+  edges: [{from: a, to: b, condition: code_fail}]
+  end: [b]
+"""
+
+
+def test_a_program_that_raises_is_shown_as_done_nowhere(axil, here):
+    """Its report is data for the next node all the same."""
+    (here / "program.yaml").write_text(PROGRAM)
+    begin = ("run", "program.yaml", "--allow-code", "--input", "x")
+    reported = axil(*begin, "--run-id", "r", "--format", "json").data
+    assert [(each["node"], each["status"]) for each in reported["activations"]] == [
+        ("a", "failed"),
+        ("b", "done"),
+    ]
+    lines = axil(*begin, "--format", "events").lines
+    ended = [each for each in lines if each["event"] == "firing_finished"]
+    assert [each["status"] for each in ended] == ["failed", "done"]
+    assert "a      ✗ ==CODE" in axil(*begin, "--progress").err
+    assert "├ a  failed" in axil("runs", "show", "r").out
+    page = axil("runs", "export", "r", "--html").out.replace(" ", "")
+    assert page.count('"failed":true') == 1

@@ -24,7 +24,7 @@ from axil import (
     Workflow,
     run_sync,
 )
-from axil.plugin import ENTRY, Channel, MissingKeys, render, text_of
+from axil.plugin import ENTRY, Channel, MissingKeys, has_failed, render, text_of
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import (
     Exit,
@@ -444,6 +444,11 @@ def _print(
             if page is not None:
                 page.rule("output")
             session.say(_output(result))
+            if has_failed(list(result.messages) or result.output):
+                session.tell(
+                    "note: that is the report of a program that failed; an edge with the "
+                    "condition code_fail leads on from it."
+                )
         else:
             session.tell("The run is done, and nothing reached its exit.")
             for way in ways():
