@@ -24,6 +24,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final, cast
 
 from axil import AxilError
@@ -150,7 +151,7 @@ class _Environment(MutableMapping[str, str]):
         self._real, self._guard = real, guard
 
     def __getitem__(self, name: str) -> str:
-        if name == CANARY and self._guard.is_watching:
+        if name == CANARY and self._guard.is_watching and not _is_for_proxies(sys._getframe(1)):
             self._guard.seen.append(f"reads the variable {CANARY}")
         return self._real[name]
 
@@ -169,6 +170,15 @@ class _Environment(MutableMapping[str, str]):
     def copy(self) -> dict[str, str]:
         """Return a copy, as that of ``os.environ`` has one."""
         return dict(self._real)
+
+
+def _is_for_proxies(frame: FrameType | None) -> bool:
+    """Return whether ``urllib`` looks through all variables for those of proxies."""
+    while frame is not None:
+        if frame.f_code.co_name == "getproxies_environment":
+            return frame.f_globals.get("__name__") == "urllib.request"
+        frame = frame.f_back
+    return False
 
 
 def _is_below(path: str, root: str) -> bool:
