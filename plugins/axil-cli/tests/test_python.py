@@ -131,3 +131,16 @@ def test_a_journal_cannot_say_that_a_graph_in_python_needs_no_leave(axil, home):
         assert refused.code == 2, refused
         assert "--allow code" in refused.err
         assert not (home / "ran").exists()
+
+
+def test_the_output_of_a_conversation_in_the_state_is_its_last_message(axil, home):
+    (home / "talk.py").write_text(
+        "from axil import RootGraph\n"
+        "from axil.plugin import message\n"
+        "graph = RootGraph('talk', state='messages')\n"
+        "graph.create_node(lambda state: {'messages': [message('Hello.', 'assistant')]}, name='a')\n"
+        "graph.edge_from_entry('a')\n"
+        "graph.edge_to_exit('a')\n"
+    )
+    done = axil("run", "talk.py:graph", "--input", "hi")
+    assert (done.code, done.out) == (0, "Hello.\n"), done.err

@@ -24,7 +24,7 @@ from axil import (
     Workflow,
     run_sync,
 )
-from axil.plugin import ENTRY, Channel, MissingKeys, has_failed, render, text_of
+from axil.plugin import ENTRY, Channel, MissingKeys, has_failed, is_messages, render, text_of
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import (
     Exit,
@@ -484,13 +484,18 @@ def _ask(questions: Iterable[Question], session: Session) -> None:
 
 
 def _output(result: Result) -> str:
-    """Write the output as text: messages one after the other, fields one a line, or nothing."""
+    """Write the output as text: messages one after the other, of a state with a conversation the
+    last one, else fields one a line, or nothing.
+    """
     if result.messages:
         return "\n".join(text_of(plain(m)) for m in result.messages)
     output = plain(result.output)
     if not isinstance(output, dict):
         return "" if output is None else render(output)
     fields = cast("dict[str, Any]", output)
+    said: Any = fields.get("messages")
+    if said and is_messages(said):  # a conversation in the state
+        return text_of(said[-1:])
     return (
         render(fields["message"])
         if set(fields) == {"message"}
