@@ -30,7 +30,15 @@ from functools import partial
 from typing import Any, BinaryIO, Final, ParamSpec, TypeVar, cast
 
 from axil import MISSING, AxilError, Workflow
-from axil.plugin import JournalError, did_you_mean, hook_manager, thaw
+from axil.plugin import (
+    ENTRY,
+    JournalError,
+    did_you_mean,
+    fold_payloads,
+    format_names,
+    hook_manager,
+    thaw,
+)
 from axil_journals import (
     Edit,
     Entry,
@@ -374,6 +382,7 @@ class RunService:
             key: the same key and the same input are the same run, begun once.
             metadata: data of the caller's own that is kept with the run.
             files: ids of uploads, which the run receives in its folder ``attachments``.
+        Raises: NotAllowed; NotFound (AX965); BadRequest (AX120): the input lacks a field.
         """
         self._check_doing(caller, "run")
         workflow = self.workflows.get(name)
@@ -385,6 +394,7 @@ class RunService:
             if name in self.broken:
                 hint = f"It cannot be served: {' '.join(self.broken[name])}"
             raise NotFound("AX965", f'there is no workflow "{name:.100}".', hint)
+        _check_input(workflow, input)
         own: dict[str, Any] = {"owner": caller.name, "workflow": name, "session": session}
         if metadata:
             own["metadata"] = dict(metadata)
@@ -640,6 +650,26 @@ class RunService:
                 return None
             self._found[digest] = found
         return self._found[digest]
+
+
+def _check_input(workflow: Workflow, input: Any) -> None:
+    """Check that an input has the fields that the graph takes in any case.
+
+    Raises: BadRequest (AX120): it lacks some.
+    """
+    spec = workflow.plan.graph.spec
+    if spec.payload != "fields":
+        return
+    has = fold_payloads([input])
+    begin = [edge for edge in spec.edges if edge.source == ENTRY and edge.condition is None]
+    wanted = dict.fromkeys(key for edge in begin for key in edge.keys or ())
+    if lacks := [name for name in wanted if name not in has]:
+        message = (
+            f"the input lacks {format_names([*lacks])}; "
+            f"it has {format_names([*map(str, has)]) or 'no fields'}."
+        )
+        fields = json.dumps(dict.fromkeys(wanted, "…"), ensure_ascii=False)
+        raise BadRequest("AX120", message, f"Send its fields as data: {fields}.")
 
 
 def _thread(caller: Caller, session: str) -> str:
