@@ -573,3 +573,40 @@ def test_a_program_that_raises_is_shown_as_done_nowhere(axil, here):
     assert "├ a  failed" in axil("runs", "show", "r").out
     page = axil("runs", "export", "r", "--html").out.replace(" ", "")
     assert page.count('"failed":true') == 1
+
+
+TWO = """
+import asyncio, subprocess, sys
+from axil import RootGraph
+from axil_sqlite import SqliteJournal
+
+async def ask(inputs, ctx):
+    return {"said": await ctx.ask("how much?")}
+
+async def slow(inputs):
+    journal = SqliteJournal(".axil")
+    while not any(entry.kind == "asked" for entry in journal.entries("r")):
+        await asyncio.sleep(0.01)
+    journal.close()
+    command = [sys.executable, "-m", "axil_cli.main", "runs", "answer", "r", "5"]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True)
+    return {"told": done.stderr.strip()}
+
+graph = RootGraph("two")
+for body, key in ((ask, "said"), (slow, "told")):
+    graph.create_node(body, name=body.__name__)
+    graph.edge_from_entry(body.__name__, {})
+    graph.edge_to_exit(body.__name__, {key: ""})
+"""
+
+
+def test_an_answer_reaches_a_run_that_is_at_work_in_another_process(axil, here, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (here / "two.py").write_text(TWO)
+    done = axil("run", "two.py:graph", "--input", "{}", "--run-id", "r")
+    assert (done.code, done.out) == (
+        0,
+        "said: 5\ntold: r is at work; the process that runs it goes on with the answer.\n",
+    )
+    [info] = axil("runs", "list", "--format", "json").data
+    assert info["status"] == "done"

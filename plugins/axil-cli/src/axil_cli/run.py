@@ -24,7 +24,7 @@ from axil import (
     Workflow,
     run_sync,
 )
-from axil.plugin import ENTRY, Channel, MissingKeys, has_failed, is_messages, render, text_of
+from axil.plugin import ENTRY, Channel, JournalError, MissingKeys, has_failed, is_messages, render, text_of
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import (
     Exit,
@@ -313,11 +313,29 @@ class Job:
             self._run.cancel("interrupted")
 
     async def _result(self) -> Result:
-        self._run = run = self.workflow.start(self.input, observers=self.observers, **self.options)
+        journal: Any = self.options.get("journal")
+        result = await self._once(journal, self.options)
+        if not hasattr(journal, "mail"):
+            return result
+        while result.status == "paused":
+            numbers, answers = await asyncio.to_thread(_answers, journal, result)
+            if not answers:
+                return result
+            given = {"run_id": result.run_id, "resuming": True, "answers": answers}
+            try:
+                result = await self._once(journal, {**self.options, **given})
+            except JournalError as error:
+                if error.id == "AX506":  # a worker was faster, and goes on with it
+                    return result
+                raise
+            await asyncio.to_thread(journal.discard, numbers)
+        return result
+
+    async def _once(self, journal: Any, options: Mapping[str, Any]) -> Result:
+        self._run = run = self.workflow.start(self.input, observers=self.observers, **options)
         self._loop = asyncio.get_running_loop()
         if self._is_interrupted:
             self.stop()
-        journal: Any = self.options.get("journal")
         reads = hasattr(journal, "mail")
         reading = asyncio.ensure_future(_obey(run, journal)) if reads else None
         try:
@@ -326,6 +344,22 @@ class Job:
         finally:
             if reading is not None:
                 reading.cancel()
+
+
+def _answers(journal: Any, paused: Result) -> tuple[list[int], dict[str, Any]]:
+    """Return the answers to the questions of a paused run that ``axil runs answer`` posted while it
+    was at work, and the numbers of their letters.
+    """
+    from axil_journals import decode_value
+
+    asked = {question.id for question in paused.questions}
+    letters = [
+        each
+        for each in journal.mail([paused.run_id])
+        if each.entry.kind == "answer" and each.entry.data["id"] in asked
+    ]
+    answers = {each.entry.data["id"]: decode_value(each.entry.data["value"]) for each in letters}
+    return [each.number for each in letters], answers
 
 
 async def _obey(run: KernelRun, journal: Any) -> None:

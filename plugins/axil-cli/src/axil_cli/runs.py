@@ -354,6 +354,8 @@ class Runs:
             ids = [question.id for question in open_questions(entries)]
         if not ids:
             hint = f"{record.way_on(f'show {run_id}', session, options)} tells its status."
+            if is_at_work:
+                hint = f"It is at work; what it asks on a terminal is answered there. {hint}"
             raise misuse("RUN", f'no question of "{run_id}" is open.', hint)
         given = list(options.answers_given)
         if options.answers is not None:
@@ -364,10 +366,7 @@ class Runs:
             for id, value in answers.items():
                 if not journal.post(run_id, answer_entry(id, value)):
                     raise misuse("ANSWER", f'the question "{id}" was answered before.')
-            session.tell(
-                f"{run_id} is at work; the worker or server that runs it goes on. "
-                "A terminal that asks waits for its own answer."
-            )
+            session.tell(f"{run_id} is at work; the process that runs it goes on with the answer.")
             return Exit.DONE
         return self._continue(journal, options, session, answers)
 
