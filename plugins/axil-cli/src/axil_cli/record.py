@@ -50,11 +50,7 @@ def opened(
         raise misuse("--journal", f'there is no folder "{named}".', "Name one with runs in it.")
     cipher = _cipher(session)
     try:
-        kind, settings = _place(where)
-        found = session.registry.resolve("journals", kind, "--journal")
-        journal: Any = make_component(found, settings, "--journal")
-        if cipher is not None:
-            journal.cipher = cipher
+        journal = _made(where, session, cipher)
         journal.infos([])
     except UnknownComponent:
         if needed or named:
@@ -68,6 +64,22 @@ def opened(
             "place, --journal off none."
         )
         return None
+    return journal
+
+
+def damaged(options: argparse.Namespace, session: Session) -> Any:
+    """Return the journal that is named, which may not be able to be opened. Raises: ConfigError."""
+    where: str = options.journal or os.environ.get("AXIL_JOURNAL", "") or JOURNAL_FOLDER
+    return _made(where, session, _cipher(session))
+
+
+def _made(where: str, session: Session, cipher: Any) -> Any:
+    """Return a journal that was not yet opened. Raises: ConfigError, UnknownComponent."""
+    kind, settings = _place(where)
+    found = session.registry.resolve("journals", kind, "--journal")
+    journal: Any = make_component(found, settings, "--journal")
+    if cipher is not None:
+        journal.cipher = cipher
     return journal
 
 

@@ -7,6 +7,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -198,7 +199,14 @@ class Runs:
         )
         pruning.add_argument("--dry-run", action="store_true", help="print which, and delete none")
         examining = one("doctor", "look for damage", "--format")
-        examining.add_argument(
+        mending = examining.add_mutually_exclusive_group()
+        mending.add_argument(
+            "--repair",
+            action="store_true",
+            help="put a new database in the place of a damaged one, with all that can be read of "
+            "it; the old one stays beside it. No other process may use it meanwhile",
+        )
+        mending.add_argument(
             "--cut",
             metavar="RUN",
             help="drop the entries behind the damage in RUN, so that it can be resumed",
@@ -206,6 +214,8 @@ class Runs:
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Do it."""
+        if options.doing == "doctor" and options.repair:
+            return self._repair(options, session)
         journal = record.opened(options, session, needed="axil runs", kept=True)
         try:
             return int(getattr(self, f"_{options.doing}")(journal, options, session))
@@ -506,6 +516,29 @@ class Runs:
                 session.say(line)
             session.tell(f"{len(old)} run(s) {'would be' if options.dry_run else 'are'} forgotten.")
         return Exit.DONE
+
+    def _repair(self, options: argparse.Namespace, session: Session) -> int:
+        journal = record.damaged(options, session)
+        if not hasattr(journal, "repair"):
+            message = "this journal is repaired with the means of its database."
+            raise misuse("--repair", message, "Restore a backup.")
+        try:
+            with suppress(JournalError):  # else it cannot even be opened
+                if not journal.examine():
+                    session.tell("Nothing is damaged.")
+                    return Exit.DONE
+            found = journal.repair()
+        finally:
+            journal.close()
+        if options.format == "json":
+            lost = [each._asdict() for each in found.lost]
+            session.say_json({**plain(found), "old": str(found.old), "lost": lost})
+            return Exit.FAILED if found.lost else Exit.DONE
+        session.say(f"Rescued: {found.runs} run(s), {found.entries} entries.")
+        for each in found.lost:
+            session.say(f"lost of {each.run_id or 'the database'}: {each.problem}")
+        session.tell(f"The damaged database is kept: {found.old}")
+        return Exit.FAILED if found.lost else Exit.DONE
 
     def _doctor(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         if not hasattr(journal, "examine"):
