@@ -1,4 +1,4 @@
-"""Laws of leave that is kept with a run: whose it is, what it holds for, where it is asked again."""
+"""Laws of leave that is kept with a run: whose it is, what it holds for, when it is asked."""
 
 from __future__ import annotations
 

@@ -138,7 +138,8 @@ def test_the_output_of_a_conversation_in_the_state_is_its_last_message(axil, hom
         "from axil import RootGraph\n"
         "from axil.plugin import message\n"
         "graph = RootGraph('talk', state='messages')\n"
-        "graph.create_node(lambda state: {'messages': [message('Hello.', 'assistant')]}, name='a')\n"
+        "said = {'messages': [message('Hello.', 'assistant')]}\n"
+        "graph.create_node(lambda state: said, name='a')\n"
         "graph.edge_from_entry('a')\n"
         "graph.edge_to_exit('a')\n"
     )

@@ -107,5 +107,5 @@ def test_of_what_is_no_database_nothing_is_rescued_and_that_is_said(tmp_path):
 
 
 def test_where_there_is_no_database_none_is_repaired(tmp_path):
-    with pytest.raises(JournalError, match="AX510.*no database"):
+    with pytest.raises(JournalError, match=r"AX510.*no database"):
         SqliteJournal(tmp_path / "none").repair()

@@ -47,9 +47,7 @@ _NAMED: Final = {
 _NARROW: Final = tuple(_NAMED)
 OWN_FOLDER: Final = ".axil"
 """The folder beside a workflow file that the file may write to."""
-_AXILS: Final = frozenset(
-    {".gitignore", "attachments.json", "leave.key", "lock", "values"}
-)
+_AXILS: Final = frozenset({".gitignore", "attachments.json", "leave.key", "lock", "values"})
 """The entries of a folder ``.axil``, beside the database of runs, that are axil's own."""
 _RUNS: Final = "runs.db"
 """The database of runs, wherever it lies; what SQLite puts beside it begins so, too."""

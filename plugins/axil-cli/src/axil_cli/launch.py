@@ -244,4 +244,14 @@ def _describe(parser: argparse.ArgumentParser, command: str, registry: Registry)
         _declare(group, name, option)
 
 
-__all__ = ["Given", "Launch", "Option", "add", "given", "kept_options", "recorded", "remaining", "resume"]
+__all__ = [
+    "Given",
+    "Launch",
+    "Option",
+    "add",
+    "given",
+    "kept_options",
+    "recorded",
+    "remaining",
+    "resume",
+]

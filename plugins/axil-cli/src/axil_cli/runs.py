@@ -18,6 +18,7 @@ from axil_cli import record
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session, equipped, misuse, read_text
 from axil_cli.folder import RUNS, placed, remove_folder
+from axil_cli.job import Job
 from axil_cli.picture import (
     difference_lines,
     open_question_lines,
@@ -29,7 +30,7 @@ from axil_cli.picture import (
 )
 from axil_cli.plain import as_json, plain
 from axil_cli.record import find_run
-from axil_cli.run import Job, add_watching_arguments, answers_in, watched
+from axil_cli.run import add_watching_arguments, answers_in, watched
 from axil_cli.source import as_data, as_input, check_breaks, settings, with_breaks
 from axil_cli.wants import opened
 from axil_journals import (

@@ -119,7 +119,7 @@ def resumed(recorded: Entry, plan: Plan, options: Options) -> Entry:
     is kept with the run.
     """
     if not options.migrate:
-        origin = encode_value(dict(options.origin)) if options.resuming else {}
+        origin: Any = encode_value(dict(options.origin)) if options.resuming else {}
         if not origin or origin == recorded.data.get("origin"):
             return Entry("resumed")
         return Entry("resumed", data={"now": {"origin": origin}})

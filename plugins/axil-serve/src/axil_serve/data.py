@@ -77,7 +77,8 @@ def step_data(entry: Entry, number: int) -> dict[str, Any]:
     if entry.kind in ("done", "round", "run", "step", "answer", "asked", "ended", "resumed"):
         [step] = steps([entry])
         result = {"output": plain(thaw(step.output)), "wrote": plain(thaw(dict(step.delta)))}
-        if entry.kind == "done" and any(map(has_failed, (step.output or {}).values())):
+        sent = cast("dict[str, Any]", step.output) if entry.kind == "done" else {}
+        if any(map(has_failed, sent.values())):
             result["failed"] = True  # its program, as data for the next node
     if entry.kind == "step":
         result["name"] = str(data.get("name", ""))

@@ -597,9 +597,7 @@ class LocalEngine:
             raise unknown_error(run_id)
         return replay
 
-    def _workflow_of(
-        self, replay: ReplayIndex, leave: frozenset[str] = frozenset()
-    ) -> Workflow:
+    def _workflow_of(self, replay: ReplayIndex, leave: frozenset[str] = frozenset()) -> Workflow:
         """Return the workflow of a run; ``leave``: what this run alone is allowed."""
         if replay.header is None:
             raise JournalError("the record of the run has no beginning.", id="AX503")

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib.util
+import inspect
 import json
 import logging
 import os
@@ -151,7 +152,8 @@ class _Environment(MutableMapping[str, str]):
         self._real, self._guard = real, guard
 
     def __getitem__(self, name: str) -> str:
-        if name == CANARY and self._guard.is_watching and not _is_for_proxies(sys._getframe(1)):
+        is_noted = name == CANARY and self._guard.is_watching
+        if is_noted and not _is_for_proxies(inspect.currentframe()):
             self._guard.seen.append(f"reads the variable {CANARY}")
         return self._real[name]
 
