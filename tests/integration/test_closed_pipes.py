@@ -128,7 +128,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ended(folder: Path) -> Iterator[Callable[..., tuple[int, str]]]:
-    """Execute a command whose reader has gone: its exit code, and what it told."""
+    """Execute a command whose reader has gone: its exit code, and its errors."""
     command = [sys.executable, "-c", SCRIPT, json.dumps(SHARED)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, cwd=folder, **pipes) as process:

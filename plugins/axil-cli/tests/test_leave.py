@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +54,14 @@ def kept(run_id: str = "r") -> dict[str, Any]:
     return ReplayIndex(recorded(run_id)).origin
 
 
-def store(run_id: str, **origin: Any) -> None:
-    """Store the record of ``r`` as another run, with another origin."""
+def store(run_id: str, header: Mapping[str, Any] | None = None, **origin: Any) -> None:
+    """Store the record of ``r`` as another run, with another origin or header."""
     journal = journals.SqliteJournal("kept")
     writer = journal.open(run_id)
     for each in list(journal.entries("r")):
         data = dict(each.data)
         if "origin" in data:
-            data["origin"] = {**data["origin"], **origin}
+            data = {**data, "origin": {**data["origin"], **origin}, **(header or {})}
         writer.append(Entry(each.kind, each.frame, each.node, each.ordinal, data))
     writer.close()
     journal.close()
@@ -182,7 +183,7 @@ def test_a_worker_executes_a_run_with_the_leave_that_it_was_submitted_with(
     edge = {"from": "a", "to": "b", "process": "loud"}
     file = flow([{"id": "a", "type": "say", "config": {"text": "x"}}, "b echo"], [edge], end=["b"])
     assert axil("submit", file, "--input", "hi", "--run-id", "r", *LEAVE).code == 0
-    store("q", leave=None)
+    store("q", {"allow": ["code"]}, leave=None)
     assert axil("worker", "--drain").code == 0
     assert ReplayIndex(recorded()).ended.data["status"] == "done"
     assert ReplayIndex(recorded("q")).ended is None

@@ -245,6 +245,8 @@ def is_axils(path: str | os.PathLike[str]) -> bool:
 
     >>> is_axils("/flows/.axil/runs.db-wal"), is_axils("/flows/.axil/notes.jsonl")
     (True, False)
+    >>> is_axils("/home/ada/.axil/leave.key")
+    True
     """
     parts = os.path.realpath(path).casefold().split(os.sep)  # some systems ignore case
     after = (name for folder, name in itertools.pairwise(parts) if folder == OWN_FOLDER)

@@ -36,7 +36,7 @@ _SEALED: Final = (
     "allow",
     "allow_code",
 )
-"""What leave holds for, and the words: of what is kept with a run."""
+"""The parts of what is kept with a run that leave holds for, and its words."""
 
 
 def sealed(kept: Mapping[str, Any]) -> dict[str, Any]:

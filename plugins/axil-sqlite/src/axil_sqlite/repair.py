@@ -45,7 +45,7 @@ _FAULTS: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
 
 @dataclass(slots=True, kw_only=True)
 class Rescue:
-    """What became of a damaged database."""
+    """The result of a rescue."""
 
     old: Path
     """The place where it lies now; what belongs to it is beside it."""
@@ -54,7 +54,7 @@ class Rescue:
     entries: int = 0
     """The number of rows of their records."""
     lost: list[Damage] = field(default_factory=list[Damage])
-    """What was lost: of runs, and of the database where the run is not known."""
+    """The losses: of runs, and of the database where the run is not known."""
 
 
 def rescued(folder: Path) -> Rescue:
@@ -89,7 +89,7 @@ def rescued(folder: Path) -> Rescue:
 
 @dataclass(slots=True, kw_only=True)
 class _Readable:
-    """What can be read of a damaged database."""
+    """The readable part of a damaged database."""
 
     rows: dict[str, list[tuple[Any, ...]]]
     names: Mapping[int, str]

@@ -403,7 +403,9 @@ class TemporalEngine:
     def _found(self, header: Mapping[str, Any]) -> Workflow:
         found = self._workflows.get(header["digest"])
         if found is None and self._find is not None:
-            found = self._find(header)
+            # what it is allowed, the journal does not say
+            allow = frozenset[str](self._options.get("allow", ()))
+            found = self._find({**header, "allow": allow})
         if found is None:
             message = f'the engine has no workflow "{header.get("graph", "")}" in this version.'
             raise EngineError(message, id="AX542", hint="Pass it to the engine, or pass `find`.")
