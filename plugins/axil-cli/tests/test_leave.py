@@ -88,26 +88,28 @@ def test_the_same_command_again_without_leave_goes_on(axil, begun):
     assert axil("run", str(file), *again).out == "THE ANSWER IS 5\n"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param({"functions": "/"}, id="other functions"),
-        pytest.param({"function_digests": {}}, id="no digests"),
-        pytest.param({"texts": {"flow.json": "{}"}}, id="another text"),
-        pytest.param({"file": "/flow.json"}, id="another place"),
-        pytest.param({"vars": {"tone": "loud"}}, id="other variables"),
-        pytest.param({"allow": ["code", "network"]}, id="another word"),
-        pytest.param({"leave": "0" * 64}, id="another code"),
-        pytest.param({"leave": None}, id="no code"),
-    ],
-)
-def test_leave_in_a_record_that_others_changed_does_not_hold(axil, begun, change):
+CHANGES: dict[str, dict[str, Any]] = {
+    "other-functions": {"functions": "/"},
+    "no-digests": {"function_digests": {}},
+    "another-text": {"texts": {"flow.json": "{}"}},
+    "another-place": {"file": "/flow.json"},
+    "other-variables": {"vars": {"tone": "loud"}},
+    "another-word": {"allow": ["code", "network"]},
+    "another-code": {"leave": "0" * 64},
+    "no-code": {"leave": None},
+}
+
+
+def test_leave_in_a_record_that_others_changed_does_not_hold(axil, begun):
     begun()
-    store("q", **change)
-    for command in (("answer", "q", "5"), ("resume", "q"), ("show", "q", "--at", "1")):
+    commands = [("answer", "no-code", "5"), ("show", "no-code", "--at", "1")]
+    for name, change in CHANGES.items():
+        store(name, **change)
+        commands.append(("resume", name))
+    for command in commands:
         refused = axil("runs", *command)
         assert refused.code == 2, refused
-        assert "--allow code" in refused.err
+        assert "--allow code" in refused.err, command
 
 
 def test_leave_of_another_user_does_not_hold(axil, begun, monkeypatch):

@@ -74,7 +74,7 @@ def damaged(sound: Path, folder: Path, place: int, data: bytes) -> Path:
 def test_of_each_page_that_is_lost_the_rest_is_rescued(sound, tmp_path, data):
     folder, kept = sound
     pages = os.path.getsize(folder / "runs.db") // PAGE
-    step = 1 if os.environ.get("AXIL_HYPOTHESIS") == "thorough" else max(1, pages // 8)
+    step = 1 if os.environ.get("AXIL_HYPOTHESIS") == "thorough" else max(1, pages // 5)
     wholes = [
         check(damaged(folder, tmp_path / str(page), page * PAGE, data), kept)
         for page in range(0, pages, step)
