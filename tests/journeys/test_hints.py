@@ -707,6 +707,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "Write graph, with nodes and start",
         "Import its graph",
         "See axil runs doctor",
+        "axil runs doctor --repair",
+        "Look at them; then give leave again",
         "See axil runs list",
         "f'--allow program:",
         "Check them (axil mcp tools)",
