@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -17,6 +19,12 @@ with suppress(ImportError):  # not all members have random tests
         "axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
     )
     settings.load_profile("axil")
+
+
+# Not the key of the person who runs the tests; processes that tests start have the same.
+os.environ.setdefault(
+    "AXIL_LEAVE_KEY_FILE", os.path.join(tempfile.gettempdir(), "axil-tests", "leave.key")
+)
 
 
 def pytest_collection_finish() -> None:

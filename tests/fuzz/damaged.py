@@ -401,7 +401,7 @@ KINDS: dict[str, Kind] = {
     ),
     "report": Kind(
         "report.json",
-        ran("eval", "run", "cases.json", "flow.yaml", "--out", "report.json"),
+        ran("eval", "run", "flow.yaml", "cases.json", "--out", "report.json"),
         command("eval", "compare", "report.json", "report.json"),
     ),
     "tries": Kind(

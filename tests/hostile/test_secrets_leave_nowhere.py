@@ -569,7 +569,7 @@ def test_evaluations_leave_no_secret(echo, flow, typed, tmp_path):
     (tmp_path / "cases.jsonl").write_text(json.dumps(case))
     ways = (*given, "--scorer", "exact", "--journal", "kept", "--run-id", "e")
     out = ("--out", "e.json", "--out", "e.html", "--out", "e.xml")
-    code, said = typed("eval", "run", "cases.jsonl", "flow.yaml", *ways, *out)
+    code, said = typed("eval", "run", "flow.yaml", "cases.jsonl", *ways, *out)
     assert code < 2, said
     reports = [(tmp_path / name).read_text() for name in ("e.json", "e.html", "e.xml")]
     assert_absent(secret, said, *reports, left(tmp_path / "kept"))

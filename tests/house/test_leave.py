@@ -30,6 +30,7 @@ CALLS = GRANTS | LOADS | IMPORTS | STARTS
 _OWN = "modules of its own distribution, or of a library, by a constant name"
 _CAUGHT = "grants that were in force when the component was made"
 _USER = "words that the user typed, or gave in Python"
+_KEPT = "words typed now, and those that this user gave for the same content: leave.py"
 _COMMAND = "a command that the user typed, about distributions that are installed"
 
 REVIEWED: Mapping[str, tuple[str, str]] = {
@@ -54,6 +55,9 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
     # grants
     "axil_agent/models.py": ("granted", _CAUGHT),
     "axil_cli/arguments.py": ("Grants.of", _USER),
+    "axil_cli/command.py": ("granted", _KEPT),
+    "axil_cli/run.py": ("granted", _KEPT),
+    "axil_cli/runs.py": ("granted", _KEPT),
     "axil/settings/grants.py": ("Grants", _USER),
     "axil_cli/draft/check.py": ("Grants.of", "words of a file, each among the file's own"),
     "axil_evals/datasets.py": ("Grants.of", _USER),

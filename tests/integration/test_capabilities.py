@@ -724,8 +724,10 @@ def test_what_is_inside_a_file_may_do_no_more_than_the_file(tmp_path, monkeypatc
     assert not (tmp_path / "here").exists()
 
 
-def test_a_run_goes_on_with_the_words_that_are_typed_then(tmp_path, monkeypatch, capsys):
-    """Neither an answer, nor a fork, nor what the journal kept of earlier words widens them."""
+def test_a_run_goes_on_with_words_that_are_typed_or_that_its_user_gave(
+    tmp_path, monkeypatch, capsys
+):
+    """Neither an answer, nor a fork, nor what a journal of others says of words widens them."""
     pytest.importorskip("axil_sqlite")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PRIVATE", "a-secret-of-mine")
@@ -740,7 +742,9 @@ def test_a_run_goes_on_with_the_words_that_are_typed_then(tmp_path, monkeypatch,
         ["run", "flow.json", "--input", "x", "--run-id", "r", "--allow", "env:PRIVATE", *kept]
     )
     assert begun == 3
+    monkeypatch.setenv("AXIL_LEAVE_KEY_FILE", str(tmp_path / "key"))  # another user's
     for command in (["answer", "r", "yes"], ["resume", "r"], ["fork", "r", "--current"]):
         assert main(["runs", *command, *kept]) == 2, command
         assert "env:PRIVATE" in capsys.readouterr().err
-    assert main(["runs", "answer", "r", "yes", "--allow", "env:PRIVATE", *kept]) == 0
+    assert main(["runs", "resume", "r", "--allow", "env:PRIVATE", *kept]) == 3
+    assert main(["runs", "answer", "r", "yes", *kept]) == 0  # kept for the next time

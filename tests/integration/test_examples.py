@@ -113,13 +113,13 @@ def test_the_examples_of_evaluations_say_what_is_wrong_and_what_is_better(
     flow, cases, tries = (
         str(EXAMPLES / f"evals/{name}.yaml") for name in ("desk", "cases", "tries")
     )
-    assert main(["eval", "run", cases, flow]) == 1
+    assert main(["eval", "run", flow, cases]) == 1
     assert "0 of 12 cases pass" in capsys.readouterr().out
     out = tmp_path / "better.yaml"
     typed = ["tune", flow, cases, "--budget", "2.00", "--out", str(out), "--proposals", "1"]
     assert main([*typed, "--tries", tries]) == 0
     assert "after, on 6 cases that were held out; p = 0.0156." in capsys.readouterr().out
-    assert main(["eval", "run", cases, str(out)]) == 0
+    assert main(["eval", "run", str(out), cases]) == 0
 
 
 def test_every_example_is_run():

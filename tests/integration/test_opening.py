@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,9 @@ def folder(tmp_path: Path) -> Path:
 def test_a_command_that_opens_workflows_has_the_options_that_all_have(words, tmp_path):
     text = axil(tmp_path, *words, "--help")
     assert [option for option in OPTIONS if f"{option} " not in text] == []
+    first = re.search(r"positional arguments:\n +(\S+)", text)
+    assert first is not None
+    assert first[1] in ("WORKFLOW", "RUN")
 
 
 def test_functions_of_ones_own_are_known_to_every_command(folder):
@@ -83,7 +87,7 @@ def test_functions_of_ones_own_are_known_to_every_command(folder):
     cases = '{"inputs": "hello", "expected": "HELLO"}\n'
     (folder / "cases.jsonl").write_text(cases, "utf-8")
     scored = axil(
-        folder, "eval", "run", "cases.jsonl", "flow.yaml", "--scorer", "exact", *own,
+        folder, "eval", "run", "flow.yaml", "cases.jsonl", "--scorer", "exact", *own,
         "--format", "json",
     )  # fmt: skip
     assert json.loads(scored)

@@ -505,7 +505,7 @@ def test_a_run_continues_with_the_options_of_plugins_that_a_run_takes(axil, here
     paused = axil(
         "run", "talking.yaml", "--run-id", "r", "--model-script", "script.json", "--allow-code"
     )
-    assert (paused.code, "axil runs answer r ANSWER --allow code" in paused.err) == (3, True)
+    assert (paused.code, "axil runs answer r ANSWER\n" in paused.err) == (3, True)
     done = axil("runs", "answer", "r", "Ada", "--model-script", "script.json", "--allow-code")
     assert (done.code, done.out.strip()) == (0, "Dear Ada")
     assert "--model-script" in axil("runs", "resume", "--help").out
@@ -542,3 +542,71 @@ def test_a_repaired_reply_is_shown_once_and_its_fields_are_events(axil, here, mo
     assert chunks[kinds.index("reset")]["chunks"] == kinds.index("reset")
     fields = [chunk["fields"] for chunk in chunks[kinds.index("reset") :] if "fields" in chunk]
     assert fields == [{}, {"score": 3}, {"score": 3, "why": "so"}]
+
+
+PROGRAM = """\
+version: 1
+graph:
+  id: program
+  start: [a]
+  nodes:
+    - {id: a, type: python, config: {code: "raise ValueError('no')"}}
+    - {id: b, type: literal, config: {content: so}}
+  edges: [{from: a, to: b, condition: code_fail}]
+  end: [b]
+"""
+
+
+def test_a_program_that_raises_is_shown_as_done_nowhere(axil, here):
+    """Its report is data for the next node all the same."""
+    (here / "program.yaml").write_text(PROGRAM)
+    begin = ("run", "program.yaml", "--allow-code", "--input", "x")
+    reported = axil(*begin, "--run-id", "r", "--format", "json").data
+    assert [(each["node"], each["status"]) for each in reported["activations"]] == [
+        ("a", "failed"),
+        ("b", "done"),
+    ]
+    lines = axil(*begin, "--format", "events").lines
+    ended = [each for each in lines if each["event"] == "firing_finished"]
+    assert [each["status"] for each in ended] == ["failed", "done"]
+    assert "a      ✗ ==CODE" in axil(*begin, "--progress").err
+    assert "├ a  failed" in axil("runs", "show", "r").out
+    page = axil("runs", "export", "r", "--html").out.replace(" ", "")
+    assert page.count('"failed":true') == 1
+
+
+TWO = """
+import asyncio, subprocess, sys
+from axil import RootGraph
+from axil_sqlite import SqliteJournal
+
+async def ask(inputs, ctx):
+    return {"said": await ctx.ask("how much?")}
+
+async def slow(inputs):
+    journal = SqliteJournal(".axil")
+    while not any(entry.kind == "asked" for entry in journal.entries("r")):
+        await asyncio.sleep(0.01)
+    journal.close()
+    command = [sys.executable, "-m", "axil_cli.main", "runs", "answer", "r", "5"]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True)
+    return {"told": done.stderr.strip()}
+
+graph = RootGraph("two")
+for body, key in ((ask, "said"), (slow, "told")):
+    graph.create_node(body, name=body.__name__)
+    graph.edge_from_entry(body.__name__, {})
+    graph.edge_to_exit(body.__name__, {key: ""})
+"""
+
+
+def test_an_answer_reaches_a_run_that_is_at_work_in_another_process(axil, here, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (here / "two.py").write_text(TWO)
+    done = axil("run", "two.py:graph", "--input", "{}", "--run-id", "r")
+    assert (done.code, done.out) == (
+        0,
+        "said: 5\ntold: r is at work; the process that runs it goes on with the answer.\n",
+    )
+    [info] = axil("runs", "list", "--format", "json").data
+    assert info["status"] == "done"

@@ -86,7 +86,7 @@ def test_a_body_that_raises_says_where_and_is_repeated_when_it_is_mended(
 
 
 @pytest.mark.parametrize("damage", ["overwritten", "another file"])
-def test_a_damaged_journal_is_named_and_a_new_one_is_begun_as_it_says(
+def test_a_damaged_journal_is_named_and_rescued_or_begun_anew_as_it_says(
     terminal: Terminal, damage: str
 ) -> None:
     (terminal.folder / "go").touch()
@@ -100,6 +100,11 @@ def test_a_damaged_journal_is_named_and_a_new_one_is_begun_as_it_says(
         file.write_bytes(b"not a database " * 300)
     shown = terminal.type("axil runs list", code=2).shows("AX510", "damaged")
     shown = terminal.type("axil runs doctor", code=2)
+    if damage == "overwritten":
+        terminal.paste(shown.find(r"(axil runs doctor --repair .*) rescues")).shows("1 run(s)")
+        [kept] = terminal.type("axil runs list --format json").data
+        assert (kept["run_id"], kept["status"]) == ("one", "done")
+        return
     terminal.paste(shown.find(r"begin anew: (.*)"))
     terminal.type("axil run slow.py:graph --input x --run-id two")
     listed = terminal.type("axil runs list --format json").data

@@ -90,7 +90,7 @@ def test_a_worker_executes_what_was_submitted(desk: Terminal) -> None:
 
 
 def test_what_was_tried_is_compared_and_what_was_approved_is_held(desk: Terminal) -> None:
-    shown = desk.type(f"axil eval run cases.yaml desk.yaml --node money {LEAVE} {SCRIPT}")
+    shown = desk.type(f"axil eval run desk.yaml cases.yaml --node money {LEAVE} {SCRIPT}")
     shown.shows("price pass", "1 of 1 cases pass")
     desk.type(f"axil lock desk.yaml {LEAVE}").shows("desk.yaml.lock: written")
     held = f'axil run desk.yaml --locked {LEAVE} {SCRIPT} --input "{QUESTION}"'

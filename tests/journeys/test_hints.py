@@ -231,7 +231,7 @@ HINTS: dict[str, Hint] = {
             ("worker tool.yaml --drain", 0),
             ("lock tool.yaml", 0),
             ("plugins why tool.yaml", 0),
-            ("eval run cases.yaml tool.yaml --scorer exact", 1),  # a case fails
+            ("eval run tool.yaml cases.yaml --scorer exact", 1),  # a case fails
             ("tune tool.yaml four.yaml --budget 1 --repeats 9", 1),  # nothing was better
         )
     },
@@ -542,7 +542,7 @@ HINTS: dict[str, Hint] = {
         shows="written",
     ),
     "a run of a dataset": Hint(
-        line="axil eval run cases.yaml kept",
+        line="axil eval run kept cases.yaml",
         code=2,
         advice=r"`(axil eval add)` makes cases",
         first=(("axil run brief.yaml --input x --run-id r", 0),),
@@ -707,6 +707,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "Write graph, with nodes and start",
         "Import its graph",
         "See axil runs doctor",
+        "axil runs doctor --repair",
+        "Look at them; then give leave again",
         "See axil runs list",
         "f'--allow program:",
         "Check them (axil mcp tools)",

@@ -38,7 +38,8 @@ _SUBJECTS = {
     },
     "Messages and payloads": {
         "contract.messages": """
-            Message as_messages fold_payloads gather_messages is_messages message render text_of
+            FAILED_CODE Message as_messages fold_payloads gather_messages has_failed is_messages
+            message render text_of
         """,
     },
     "State and values": {

@@ -47,10 +47,12 @@ from axil.contract.hooks import Hooks as Hooks, hook_manager as hook_manager
 from axil.contract.legible import is_hidden as is_hidden, legible as legible
 from axil.contract.loops import LoopLocal as LoopLocal
 from axil.contract.messages import (
+    FAILED_CODE as FAILED_CODE,
     Message as Message,
     as_messages as as_messages,
     fold_payloads as fold_payloads,
     gather_messages as gather_messages,
+    has_failed as has_failed,
     is_messages as is_messages,
     message as message,
     render as render,

@@ -62,6 +62,9 @@ def test_help_lists_commands_without_importing_them(axil, registry):
     for line in ("run run a workflow file", "schema print"):
         assert line in words
     assert "hello" in done.out
+    listed = done.out.partition("commands:\n")[2].splitlines()
+    bare = [line.split() for line in listed if len(line.split()) < 4 or "None" in line]
+    assert bare == [["hello", "(this", "process)"]]  # each of ours says what it does
 
 
 def test_help_says_what_commands_of_others_do_without_importing_them(capsys):

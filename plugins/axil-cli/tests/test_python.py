@@ -85,16 +85,11 @@ def test_a_run_of_a_graph_in_python_continues_with_leave(axil, home, monkeypatch
     kept = ("--journal", home / "kept")
     paused = axil("run", "shouts.py:asking", "--input", "a", "--run-id", "r", *kept)
     assert paused.code == 3
-    way = f"axil runs answer r ANSWER --journal {home / 'kept'} --allow code"
+    way = f"axil runs answer r ANSWER --journal {home / 'kept'}\n"
     assert way in paused.err
     (home / "away").mkdir()
     monkeypatch.chdir(home / "away")
-    refused = axil("runs", "answer", "r", "b", *kept)
-    assert (refused.code, "AX700 --allow-code: the run is that of the graph" in refused.err) == (
-        2,
-        True,
-    )
-    assert axil("runs", "answer", "r", "b", "--allow", "code", *kept).out == "AB\n"
+    assert axil("runs", "answer", "r", "b", *kept).out == "AB\n"
 
 
 def test_a_run_of_a_graph_in_python_says_that_its_file_changed(axil, home):
@@ -102,6 +97,11 @@ def test_a_run_of_a_graph_in_python_says_that_its_file_changed(axil, home):
     kept = ("--journal", home / "kept")
     axil("run", "shouts.py:asking", "--input", "a", "--run-id", "r", *kept)
     (home / "shouts.py").write_text(SHOUTS.replace(".upper()", ".upper() + '!'"))
+    refused = axil("runs", "answer", "r", "b", *kept)
+    assert (refused.code, "AX700 --allow-code: the run is that of the graph" in refused.err) == (
+        2,
+        True,
+    )
     done = axil("runs", "answer", "r", "b", "--allow", "code", *kept)
     assert done.out == "AB!\n"
     assert "shouts.py changed since the run began; a graph in Python goes on as it is" in done.err
@@ -131,3 +131,17 @@ def test_a_journal_cannot_say_that_a_graph_in_python_needs_no_leave(axil, home):
         assert refused.code == 2, refused
         assert "--allow code" in refused.err
         assert not (home / "ran").exists()
+
+
+def test_the_output_of_a_conversation_in_the_state_is_its_last_message(axil, home):
+    (home / "talk.py").write_text(
+        "from axil import RootGraph\n"
+        "from axil.plugin import message\n"
+        "graph = RootGraph('talk', state='messages')\n"
+        "said = {'messages': [message('Hello.', 'assistant')]}\n"
+        "graph.create_node(lambda state: said, name='a')\n"
+        "graph.edge_from_entry('a')\n"
+        "graph.edge_to_exit('a')\n"
+    )
+    done = axil("run", "talk.py:graph", "--input", "hi")
+    assert (done.code, done.out) == (0, "Hello.\n"), done.err

@@ -510,6 +510,33 @@ with use_registry(registry):
 """
 
 
+STOPS_AT = """
+import sys
+class Stops:
+    def find_spec(self, name, path=None, target=None):
+        if name == stop:
+            print("here", file=sys.stderr, flush=True)
+            sys.stdin.read()
+stop = sys.argv.pop(1)
+sys.meta_path.insert(0, Stops())
+from axil_command import script
+script()
+"""
+
+
+@pytest.mark.parametrize("module", ["axil", "axil.registry", "axil_cli.launch", "axil_cli.schema"])
+def test_an_interrupt_while_the_command_is_imported_is_quiet(module):
+    command = [sys.executable, "-c", STOPS_AT, module, "schema"]
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as process:
+        try:
+            assert process.stderr.readline() == "here\n"
+            process.send_signal(signal.SIGINT)
+            assert (process.wait(60), process.stderr.read()) == (130, "")
+        finally:
+            process.kill()
+
+
 @pytest.mark.parametrize("kind", ["deaf", "blocking", "thread"])
 def test_a_second_interrupt_ends_the_command_whatever_a_body_does(flow, kind):
     command = [sys.executable, "-c", UNRULY, "run", flow([f"a {kind}"]), "--input", "x"]

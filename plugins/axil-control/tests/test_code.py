@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from axil.plugin import ComponentBlocked, message
+from axil.plugin import ComponentBlocked, has_failed, message
 from axil_control.code import Python, environment, program
 from axil_testing.members import ends
 
@@ -50,6 +50,11 @@ def test_code_is_refused_unless_the_run_allows_it():
     with pytest.raises(ComponentBlocked, match="AX620"):
         # as above
         asyncio.run(Python().run([message("print(1)")], Allowing(allowed=False)))
+
+
+def test_a_program_that_failed_is_known_as_such(run):
+    assert has_failed(ran(code="raise ValueError"))
+    assert not has_failed(ran(code="print(1)"))
 
 
 def test_a_run_that_does_not_allow_code_fails_at_the_node(run):

@@ -520,7 +520,7 @@ def typed(tmp_path, monkeypatch, capsys):
 
 
 def test_the_command_evaluates_compares_and_keeps(typed, tmp_path):
-    trying = ("eval", "run", "d.csv", "shout.py:graph")
+    trying = ("eval", "run", "shout.py:graph", "d.csv")
     code, said = typed(*trying, "--out", "a.json", "--out", "a.xml")
     assert code == 0, said
     assert "2 of 2 cases pass" in said
@@ -532,10 +532,10 @@ def test_the_command_evaluates_compares_and_keeps(typed, tmp_path):
     assert code == 0, said
     code, said = typed("eval", "add", "r7", "cases.jsonl", "--name", "hey")
     assert code == 0, said
-    code, said = typed("eval", "run", "cases.jsonl", "kept", "--scorer", "exact")
+    code, said = typed("eval", "run", "kept", "cases.jsonl", "--scorer", "exact")
     assert code == 0, said
     code, said = typed(
-        "eval", "run", "d.csv", "shout.py:graph", "--scorer", '{"type": "contains", "text": "A"}'
+        "eval", "run", "shout.py:graph", "d.csv", "--scorer", '{"type": "contains", "text": "A"}'
     )
     assert code == 1
     assert "lacks 'A'" in said

@@ -215,3 +215,32 @@ def test_streams_are_limited_for_all_callers_and_for_each(client):
     ]
     assert [each.status_code for each in busy] == [503] * 4
     assert all("AX964" in each.text for each in busy)
+
+
+_TEXT = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/runs", {"workflow": "greeting", "input": {"nmae": "Ada"}}),
+        ("/v1/runs", {"workflow": "greeting"}),
+        ("/v1/chat/completions", {"model": "greeting", "messages": _SAID}),
+        ("/v1/chat/completions", {"model": "greeting", "messages": _SAID, "stream": True}),
+        ("/v1/responses", {"model": "greeting", "input": "x"}),
+        ("/ag-ui/greeting", {"messages": _SAID}),
+        ("/hooks/greeting", {"text": "x"}),
+        ("/a2a/greeting/message:send", {"message": _TEXT}),
+        (
+            "/a2a/greeting",
+            {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": _TEXT}},
+        ),
+    ],
+)
+def test_an_input_without_the_fields_of_the_graph_is_the_clients_mistake(client, path, body):
+    headers = {**as_caller(ADA), **({"A2A-Version": "1.0"} if path.startswith("/a2a") else {})}
+    answer = client.post(path, json=body, headers=headers)
+    is_rpc = "jsonrpc" in body
+    assert answer.status_code == (200 if is_rpc else 400), answer.text
+    assert "AX120 the input lacks name; it has" in answer.text
+    assert client.get("/v1/runs", headers=headers).json()["runs"] == []

@@ -46,6 +46,11 @@ class Expands(Component):
     def __init__(self, config):
         os.path.expandvars(config.given)
 
+class Proxied(Component):
+    def __init__(self, config):
+        import urllib.request
+        urllib.request.getproxies()
+
 class Connects(Component):
     def __init__(self, config):
         import socket
@@ -70,7 +75,7 @@ def entry(given):
         group, name, value, dist = "axil.context", given.lower(), f"acme_bad:{given}", Dist()
     return Entry()
 
-names = ["Reads", "Writes", "Starts", "Imports", "Expands", "Connects", "Fine"]
+names = ["Reads", "Writes", "Starts", "Imports", "Expands", "Connects", "Proxied", "Fine"]
 found = faults(["acme-bad"], Path(sys.argv[1]), Registry(Policy(), map(entry, names)))
 print(json.dumps(found), flush=True)
 os._exit(0)

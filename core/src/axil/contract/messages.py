@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from axil.kernel.tokens import Token
 from axil.kernel.values import thaw, type_of
 
 Message = dict[str, Any]
 """A message: ``role`` and ``content``, and what else its author put there."""
+
+FAILED_CODE: Final = "==CODE EXECUTION FAILED=="
+"""The beginning of the text of a program that failed, where that is data for the next node."""
 
 _RENDERER = json.JSONEncoder(ensure_ascii=False, default=str)
 
@@ -104,6 +107,21 @@ def as_messages(payload: Any) -> list[Message]:
         is_several = texts and all(isinstance(text, str) for text in texts)
         return [message(each) for each in (texts if is_several else cast("list[Any]", [found]))]
     return [message(payload)]
+
+
+def has_failed(payload: Any) -> bool:
+    """Return whether a payload is the report of a program that failed; its node is not shown as
+    done.
+
+    >>> has_failed([message("hi"), message(FAILED_CODE + "\\nexit_code=1")]), has_failed("fine")
+    (True, False)
+    """
+    last: Any = payload
+    if isinstance(last, Mapping):
+        last = cast("Mapping[str, Any]", last).get("message")
+    elif is_messages(last) and last:
+        last = last[-1]["content"]
+    return isinstance(last, str) and last.startswith(FAILED_CODE)
 
 
 def gather_messages(tokens: Iterable[Token]) -> list[Message]:

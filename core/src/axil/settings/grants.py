@@ -47,7 +47,7 @@ _NAMED: Final = {
 _NARROW: Final = tuple(_NAMED)
 OWN_FOLDER: Final = ".axil"
 """The folder beside a workflow file that the file may write to."""
-_AXILS: Final = frozenset({".gitignore", "attachments.json", "lock", "values"})
+_AXILS: Final = frozenset({".gitignore", "attachments.json", "leave.key", "lock", "values"})
 """The entries of a folder ``.axil``, beside the database of runs, that are axil's own."""
 _RUNS: Final = "runs.db"
 """The database of runs, wherever it lies; what SQLite puts beside it begins so, too."""
@@ -241,10 +241,12 @@ def host_of(url: str) -> str:
 
 def is_axils(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is one of the files that axil keeps for itself: recorded runs, their
-    locks, lists of attachments.
+    locks, lists of attachments, the key of leave.
 
     >>> is_axils("/flows/.axil/runs.db-wal"), is_axils("/flows/.axil/notes.jsonl")
     (True, False)
+    >>> is_axils("/home/ada/.axil/leave.key")
+    True
     """
     parts = os.path.realpath(path).casefold().split(os.sep)  # some systems ignore case
     after = (name for folder, name in itertools.pairwise(parts) if folder == OWN_FOLDER)

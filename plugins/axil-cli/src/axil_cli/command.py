@@ -109,6 +109,17 @@ class Session:
         options = kept_options(self.options)
         return {**kept, "options": options} if options else kept
 
+    def granted(
+        self, kept: Mapping[str, Any], allow: frozenset[str] = frozenset()
+    ) -> frozenset[str]:
+        """Return the leave of a kept run: ``allow``, and what this user gave when it began.
+
+        Raises: ConfigError (AX700): its functions have changed, which ``allow`` has to cover.
+        """
+        from axil_cli.record import granted
+
+        return granted(kept, allow, self)
+
     def reopened(self, kept: Mapping[str, Any], allow: frozenset[str]) -> Workflow:
         """Return the workflow of a kept run, from its origin. Raises: ConfigError."""
         from axil_cli.record import reopened

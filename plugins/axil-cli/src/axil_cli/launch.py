@@ -149,22 +149,35 @@ def kept_options(options: Iterable[Given]) -> dict[str, Any]:
     }
 
 
-def resume(kept: Mapping[str, Any], launch: Launch, options: Sequence[Given]) -> None:
-    """Prepare a run with the options that were kept with it, but for those that ``options``
-    replace or exclude.
+def remaining(
+    kept: Mapping[str, Any], registry: Registry, options: Sequence[Given]
+) -> list[tuple[str, Any, Any]]:
+    """Return the options that were kept with a run, but for those that ``options`` replace or
+    exclude: their names, the options, and what was kept of them.
 
-    Raises: UnknownComponent: one is not installed; and what they raise.
+    Raises: UnknownComponent: one is not installed.
     """
     typed = {each.name for each in options}
     replaced = typed.union(*map(_excluded, options))
-    known = {each.name for each in launch.registry.candidates(_KIND)}
+    known = {each.name for each in registry.candidates(_KIND)}
+    left: list[tuple[str, Any, Any]] = []
     for name, data in kept.items():
         group = "run" if f"run.{name}" in known else "workflow"
         if name not in replaced:
-            found: Any = launch.registry.resolve(_KIND, f"{group}.{name}", f"--{name}")
+            found: Any = registry.resolve(_KIND, f"{group}.{name}", f"--{name}")
             option = _found(found, name)
             if typed.isdisjoint(getattr(option, "excludes", ())):
-                option.resume(data, launch)
+                left.append((name, option, data))
+    return left
+
+
+def resume(kept: Mapping[str, Any], launch: Launch, options: Sequence[Given]) -> None:
+    """Prepare a run with the options that were kept with it, and are not given anew.
+
+    Raises: UnknownComponent: one is not installed; and what they raise.
+    """
+    for _, option, data in remaining(kept, launch.registry, options):
+        option.resume(data, launch)
 
 
 def recorded(entries: Iterable[Entry]) -> list[tuple[str, Any]]:
@@ -231,4 +244,14 @@ def _describe(parser: argparse.ArgumentParser, command: str, registry: Registry)
         _declare(group, name, option)
 
 
-__all__ = ["Given", "Launch", "Option", "add", "given", "kept_options", "recorded", "resume"]
+__all__ = [
+    "Given",
+    "Launch",
+    "Option",
+    "add",
+    "given",
+    "kept_options",
+    "recorded",
+    "remaining",
+    "resume",
+]

@@ -182,7 +182,16 @@ def _row(nodes: Sequence[OutlineNode], number: int) -> tuple[str, str, str, str]
     name = f"{margin}{'└' if is_last else '├'} {node.path[-1]}"
     rounds = f"{node.rounds} round{'s' if node.rounds != 1 else ''}" if node.rounds else ""
     times = f"×{node.times}" if node.times > 1 else ""
-    state = "waits" if node.waits else "" if node.times or node.rounds else "not finished"
+    failed = "failed" if node.times == 1 else f"{node.failures} failed"
+    state = (
+        "waits"
+        if node.waits
+        else "not finished"
+        if not (node.times or node.rounds)
+        else failed
+        if node.failures
+        else ""
+    )
     ended = "" if node.ended is None else f"at {node.ended:.1f} s"
     message = " ".join(part for part in (rounds or times, state) if part)
     return name, message, ended, " · ".join(spent(node.tokens, node.cost))

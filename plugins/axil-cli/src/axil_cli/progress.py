@@ -15,7 +15,7 @@ from typing import Any, Final, TextIO, cast
 
 from axil import Activation, NodeFailed
 from axil.driver import Frame
-from axil.plugin import is_messages, render, text_of
+from axil.plugin import has_failed, is_messages, render, text_of
 from axil_cli.command import clean
 from axil_cli.page import Page, Paragraph, columns
 from axil_cli.plain import as_json
@@ -266,7 +266,10 @@ class Progress:
             line = " ".join(stated.split())
             words = "(nothing)" if not line else "(passed on)" if line == self._last else line
             self._last = line or self._last
-            self._write_line(activation, "", f"{took}  {words}".strip())
+            is_bad = has_failed(output)
+            self._write_line(
+                activation, "✗" if is_bad else "", f"{took}  {words}".strip(), bad=is_bad
+            )
         if self._writer == activation:
             self._release()
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from shlex import quote
 from typing import Any, Final
 
@@ -15,11 +15,13 @@ from axil.plugin import (
     FromEnvironment,
     JournalError,
     UnknownComponent,
+    format_names,
     make_component,
     without_secrets,
 )
 from axil_cli.arguments import JOURNAL_FOLDER
 from axil_cli.command import Session, misuse, problems_of
+from axil_cli.leave import changed_functions, digests_of, is_sealed, sealed
 from axil_cli.source import hooked
 from axil_files import PythonTarget, load, load_spec, python_target, spec_changes
 
@@ -48,11 +50,7 @@ def opened(
         raise misuse("--journal", f'there is no folder "{named}".', "Name one with runs in it.")
     cipher = _cipher(session)
     try:
-        kind, settings = _place(where)
-        found = session.registry.resolve("journals", kind, "--journal")
-        journal: Any = make_component(found, settings, "--journal")
-        if cipher is not None:
-            journal.cipher = cipher
+        journal = _made(where, session, cipher)
         journal.infos([])
     except UnknownComponent:
         if needed or named:
@@ -66,6 +64,22 @@ def opened(
             "place, --journal off none."
         )
         return None
+    return journal
+
+
+def damaged(options: argparse.Namespace, session: Session) -> Any:
+    """Return the journal that is named, which may not be able to be opened. Raises: ConfigError."""
+    where: str = options.journal or os.environ.get("AXIL_JOURNAL", "") or JOURNAL_FOLDER
+    return _made(where, session, _cipher(session))
+
+
+def _made(where: str, session: Session, cipher: Any) -> Any:
+    """Return a journal that was not yet opened. Raises: ConfigError, UnknownComponent."""
+    kind, settings = _place(where)
+    found = session.registry.resolve("journals", kind, "--journal")
+    journal: Any = make_component(found, settings, "--journal")
+    if cipher is not None:
+        journal.cipher = cipher
     return journal
 
 
@@ -120,36 +134,110 @@ def origin(
 
     ``functions``: the folder of functions, which is kept by its name.
     """
-    folder = None if functions is None else os.path.realpath(functions)
     workflow.plan  # noqa: B018  # what the file includes is read when it is compiled
+    leave = {"allow": sorted(reading.get("allow") or ()), **_functions(functions)}
     if (python := python_target(file)) is not None:
-        return {
+        kept = {
             "python": python.kept,
             "folder": python.folder,
             "digests": python.sources,
             "vars": {},
-            "allow_code": True,
-            "functions": folder,
         }
-    variables: dict[str, Any] = dict(reading.get("vars") or {})
+        return sealed({**kept, **leave, "allow_code": True})
     declared = {*workflow.spec.extras.get("secrets", ()), *(reading.get("secret_vars") or ())}
+    kept = {
+        "file": os.path.realpath(file),
+        "texts": dict(workflow.spec.extras.get("texts", {})),
+        **_kept_variables(reading, declared),
+    }
+    return sealed({**kept, **leave, "allow_code": "code" in leave["allow"]})
+
+
+def _functions(folder: str | None) -> dict[str, Any]:
+    """Return what is kept of a folder of functions."""
+    if folder is None:
+        return {"functions": None}
+    real = os.path.realpath(folder)
+    return {"functions": real, "function_digests": digests_of(real)}
+
+
+def _kept_variables(reading: Mapping[str, Any], declared: Collection[str]) -> dict[str, Any]:
+    """Return what is kept of variables: of secrets their names."""
+    variables: dict[str, Any] = dict(reading.get("vars") or {})
     secret = {
         name
         for name, value in variables.items()
         if name in declared or isinstance(value, FromEnvironment) or without_secrets(value) != value
     }
-    kept = {
-        "file": os.path.realpath(file),
-        "texts": dict(workflow.spec.extras.get("texts", {})),
+    return {
         "vars": {
             name: value.template if isinstance(value, FromEnvironment) else value
             for name, value in variables.items()
             if name not in secret
         },
-        "secret_vars": sorted(secret),
+        "secret_vars": sorted(secret.union(reading.get("secret_vars") or ())),
     }
-    allow: list[str] = sorted(reading.get("allow") or ())
-    return {**kept, "allow": allow, "allow_code": "code" in allow, "functions": folder}
+
+
+def continued(
+    kept: Mapping[str, Any], reading: Mapping[str, Any], session: Session
+) -> dict[str, Any]:
+    """Return what is kept with a run that goes on: what was, with the settings and the leave of
+    this time.
+
+    ``reading``: ``vars`` and ``allow``, as for ``origin``.
+    """
+    from axil_cli.launch import kept_options, remaining
+
+    given = {**kept, "vars": {**kept.get("vars", {}), **reading["vars"]}}
+    found = {**kept, **_kept_variables(given, kept.get("secret_vars", ()))}
+    allow: frozenset[str] = reading["allow"]
+    found |= {"allow": sorted(allow), "allow_code": bool(kept.get("python")) or "code" in allow}
+    if (folder := session.functions or kept.get("functions")) and "code" in allow:
+        found |= _functions(folder)
+    options = {
+        **{
+            name: data
+            for name, _, data in remaining(
+                kept.get("options", {}), session.registry, session.options
+            )
+        },
+        **kept_options(session.options),
+    }
+    found.pop("options", None)
+    return sealed({**found, "options": options} if options else found)
+
+
+def granted(kept: Mapping[str, Any], given: frozenset[str], session: Session) -> frozenset[str]:
+    """Return the leave of a run that goes on as it began: what is given now, and what this user
+    gave before and is kept with the run.
+
+    Raises: ConfigError (AX700): its functions are not what they were, and code is not allowed now.
+    """
+    if not is_kept(kept):  # nothing that it says is to be relied on
+        return given
+    words = given | leave_of(kept)
+    if session.functions is None and (files := changed_functions(kept)):
+        shown = format_names(files, 5)
+        what = f"since the run began, functions in {kept['functions']} have changed: {shown}"
+        if "code" not in given:
+            hint = "Look at them; then give leave again: add --allow code."
+            raise misuse("--functions", f"{what}.", hint)
+        session.tell(f"note: {what}.")
+    return words
+
+
+def is_kept(kept: Mapping[str, Any]) -> bool:
+    """Return whether the leave of a run holds without being given again."""
+    python = _python(kept)
+    # of a module by its name nothing says what it was
+    is_same = python is None or bool(python.sources and python.sources == kept.get("digests"))
+    return is_same and is_sealed(kept)
+
+
+def needed_leave(kept: Mapping[str, Any]) -> set[str]:
+    """Return the leave that has to be given again where a run goes on as it began."""
+    return set() if is_kept(kept) else leave_of(kept)
 
 
 def source_of(kept: Mapping[str, Any]) -> str:

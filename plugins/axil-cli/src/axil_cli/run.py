@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import shlex
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext, redirect_stdout, suppress
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -20,17 +19,32 @@ from axil import (
     Problem,
     Question,
     Result,
-    Run as KernelRun,
     Workflow,
-    run_sync,
 )
-from axil.plugin import ENTRY, Channel, MissingKeys, render, text_of
+from axil.plugin import (
+    ENTRY,
+    Channel,
+    MissingKeys,
+    has_failed,
+    is_messages,
+    render,
+    text_of,
+)
 from axil_cli.arguments import add_shared_arguments
-from axil_cli.command import Exit, Session, error_lines, is_debugging, misuse, read_text
+from axil_cli.command import (
+    Exit,
+    Session,
+    equipped,
+    error_lines,
+    is_debugging,
+    misuse,
+    read_text,
+)
 from axil_cli.findings import check_input, not_taken
 from axil_cli.folder import RunFolder, placed
+from axil_cli.job import Job
 from axil_cli.plain import as_json, plain, refused, summary
-from axil_cli.record import way_on
+from axil_cli.record import changed, needed_leave, source_of, way_on
 from axil_cli.source import TARGET, as_data, as_input, check_breaks, with_breaks, workflow_of
 from axil_cli.wants import opened
 from axil_cli.watch import Lines, Record
@@ -110,6 +124,17 @@ class Run:
             journal = session.journal(options, needed)
             if journal is not None:
                 launch.within.callback(journal.close)
+            begun: Sequence[Entry] = ()
+            if journal is not None and options.run_id:
+                begun = journal.entries(options.run_id)
+            kept = _origin(begun)
+            allow = reading["allow"] | _leave(kept, launch, session)
+            launch.reading["allow"] = allow
+            if allow > reading["allow"]:
+                session = launch.within.enter_context(
+                    equipped(session, kept.get("functions"), allow)
+                )
+                launch.registry, launch.functions = session.registry, session.functions
             workflow = _opened(launch, options, session)
             for name in _unused(reading["vars"], launch.file, workflow):
                 session.tell(
@@ -119,13 +144,8 @@ class Run:
             text = options.input
             if options.input_file:
                 text = _input_text(options, session)
-            begun: Sequence[Entry] = ()
-            if journal is not None and options.run_id:
-                begun = journal.entries(options.run_id)
             if begun:
-                from axil_journals import ReplayIndex
-
-                session.resume(ReplayIndex(begun).origin, launch, begun)
+                session.resume(kept, launch, begun)
             if text is None and not launch.inputs and not begun:
                 check_input(workflow, launch.registry)
             input: Any = as_input(text, workflow.plan.graph.spec.payload)
@@ -157,6 +177,22 @@ def _input_text(options: argparse.Namespace, session: Session) -> str:
         hint = f"Attach it, for a tool as load_file: {session.program} {command}"
         raise misuse("--input-file", f"{path} is a document or an image, and no text.", hint)
     return text
+
+
+def _origin(begun: Sequence[Entry]) -> dict[str, Any]:
+    """Return what is kept with a run that was begun before; empty: it was not."""
+    if not begun:
+        return {}
+    from axil_journals import ReplayIndex  # journals, which a first run may do without
+
+    return ReplayIndex(begun).origin
+
+
+def _leave(kept: Mapping[str, Any], launch: Launch, session: Session) -> frozenset[str]:
+    """Return the leave that a run which was begun before keeps, if it is the same workflow's."""
+    file = os.path.realpath(launch.file)
+    is_same = source_of(kept) == file and kept.get("vars") == launch.reading["vars"]
+    return session.granted(kept) if is_same and not changed(kept) else frozenset()
 
 
 def _opened(launch: Launch, options: argparse.Namespace, session: Session) -> Workflow:
@@ -240,9 +276,7 @@ def watched(job: Job, folder: RunFolder, options: argparse.Namespace, session: S
         page = progress.page if progress is not None else None
         _print(result, session, page, asked, lambda: not_taken(job.workflow.plan, seen.activations))
         if result.status != "done" and "journal" in job.options:
-            leave = {*job.options.get("allow", ())}
-            if job.options.get("origin", {}).get("python"):
-                leave.add("code")
+            leave = needed_leave(job.options.get("origin", {}))
             run_id = result.run_id
             doing = f"answer {run_id} ANSWER" if result.questions else f"resume {run_id}"
             session.tell(f"The run is kept: {way_on(doing, session, options, leave)}")
@@ -253,61 +287,6 @@ def watched(job: Job, folder: RunFolder, options: argparse.Namespace, session: S
 
         session.tell("".join(traceback.format_exception(result.error)).rstrip())
     return Exit.of(result.status)
-
-
-class Job:
-    """One run that a signal may end."""
-
-    def __init__(
-        self, workflow: Workflow, input: Any, options: dict[str, Any], observers: list[Any]
-    ) -> None:
-        """``options``: fields of ``axil.Options``, without the observers."""
-        self.workflow, self.input, self.options = workflow, input, options
-        self.observers = observers
-        self._run: KernelRun | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._is_interrupted = False
-
-    def run(self, session: Session) -> Result:
-        """Run to the end, whatever it is; an interrupt cancels."""
-        with session.interruptible(self._interrupt):
-            return run_sync(self._result())
-
-    def _interrupt(self) -> None:
-        self._is_interrupted = True
-        if self._loop is not None:
-            with suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self.stop)
-
-    def stop(self) -> None:
-        """Cancel the run, which has a result all the same."""
-        if self._run is not None:
-            self._run.cancel("interrupted")
-
-    async def _result(self) -> Result:
-        self._run = run = self.workflow.start(self.input, observers=self.observers, **self.options)
-        self._loop = asyncio.get_running_loop()
-        if self._is_interrupted:
-            self.stop()
-        journal: Any = self.options.get("journal")
-        reads = hasattr(journal, "mail")
-        reading = asyncio.ensure_future(_obey(run, journal)) if reads else None
-        try:
-            async with self.workflow:  # a signal meanwhile ends the run before it begins
-                return await run.result()
-        finally:
-            if reading is not None:
-                reading.cancel()
-
-
-async def _obey(run: KernelRun, journal: Any) -> None:
-    """Cancel a run when another process asks for it, as ``axil runs cancel`` does."""
-    while True:
-        await asyncio.sleep(1)
-        for letter in await asyncio.to_thread(journal.mail, [run.id]):
-            if letter.entry.kind == "ended":
-                await asyncio.to_thread(journal.discard, [letter.number])
-                run.cancel(str(letter.entry.data.get("error", "cancelled")))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -416,6 +395,11 @@ def _print(
             if page is not None:
                 page.rule("output")
             session.say(_output(result))
+            if has_failed(list(result.messages) or result.output):
+                session.tell(
+                    "note: that is the report of a program that failed; an edge with the "
+                    "condition code_fail leads on from it."
+                )
         else:
             session.tell("The run is done, and nothing reached its exit.")
             for way in ways():
@@ -451,13 +435,18 @@ def _ask(questions: Iterable[Question], session: Session) -> None:
 
 
 def _output(result: Result) -> str:
-    """Write the output as text: messages one after the other, fields one a line, or nothing."""
+    """Write the output as text: messages one after the other, of a state with a conversation the
+    last one, else fields one a line, or nothing.
+    """
     if result.messages:
         return "\n".join(text_of(plain(m)) for m in result.messages)
     output = plain(result.output)
     if not isinstance(output, dict):
         return "" if output is None else render(output)
     fields = cast("dict[str, Any]", output)
+    said: Any = fields.get("messages")
+    if said and is_messages(said):  # a conversation in the state
+        return text_of(said[-1:])
     return (
         render(fields["message"])
         if set(fields) == {"message"}
@@ -479,4 +468,4 @@ def _used(result: Result) -> str:
     return " · ".join(parts)
 
 
-__all__ = ["Answers", "Job", "Run", "add_watching_arguments", "answers_in", "watched"]
+__all__ = ["Answers", "Run", "add_watching_arguments", "answers_in", "watched"]

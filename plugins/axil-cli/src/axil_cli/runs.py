@@ -7,6 +7,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -17,6 +18,7 @@ from axil_cli import record
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session, equipped, misuse, read_text
 from axil_cli.folder import RUNS, placed, remove_folder
+from axil_cli.job import Job
 from axil_cli.picture import (
     difference_lines,
     open_question_lines,
@@ -28,7 +30,7 @@ from axil_cli.picture import (
 )
 from axil_cli.plain import as_json, plain
 from axil_cli.record import find_run
-from axil_cli.run import Job, add_watching_arguments, answers_in, watched
+from axil_cli.run import add_watching_arguments, answers_in, watched
 from axil_cli.source import as_data, as_input, check_breaks, settings, with_breaks
 from axil_cli.wants import opened
 from axil_journals import (
@@ -198,7 +200,14 @@ class Runs:
         )
         pruning.add_argument("--dry-run", action="store_true", help="print which, and delete none")
         examining = one("doctor", "look for damage", "--format")
-        examining.add_argument(
+        mending = examining.add_mutually_exclusive_group()
+        mending.add_argument(
+            "--repair",
+            action="store_true",
+            help="put a new database in the place of a damaged one, with all that can be read of "
+            "it; the old one stays beside it. No other process may use it meanwhile",
+        )
+        mending.add_argument(
             "--cut",
             metavar="RUN",
             help="drop the entries behind the damage in RUN, so that it can be resumed",
@@ -206,6 +215,8 @@ class Runs:
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Do it."""
+        if options.doing == "doctor" and options.repair:
+            return self._repair(options, session)
         journal = record.opened(options, session, needed="axil runs", kept=True)
         try:
             return int(getattr(self, f"_{options.doing}")(journal, options, session))
@@ -280,9 +291,10 @@ class Runs:
     def _show_at(
         self, entries: Sequence[Entry], options: argparse.Namespace, session: Session
     ) -> int:
-        kept = _origin(_until(entries, options.at), options)
-        with equipped(session, kept.get("functions"), options.allow) as here:
-            workflow = record.reopened(kept, here, allow=frozenset(options.allow))
+        until = _until(entries, options.at)
+        kept, allow = _origin(until, options), _leave(until, options, session)
+        with equipped(session, kept.get("functions"), allow) as here:
+            workflow = record.reopened(kept, here, allow=allow)
             workflow.plan  # noqa: B018  # its components are found while they can be
         found = run_sync(snapshot(workflow, entries, at=options.at))
         status = found.result.status
@@ -353,6 +365,8 @@ class Runs:
             ids = [question.id for question in open_questions(entries)]
         if not ids:
             hint = f"{record.way_on(f'show {run_id}', session, options)} tells its status."
+            if is_at_work:
+                hint = f"It is at work; what it asks on a terminal is answered there. {hint}"
             raise misuse("RUN", f'no question of "{run_id}" is open.', hint)
         given = list(options.answers_given)
         if options.answers is not None:
@@ -363,10 +377,7 @@ class Runs:
             for id, value in answers.items():
                 if not journal.post(run_id, answer_entry(id, value)):
                     raise misuse("ANSWER", f'the question "{id}" was answered before.')
-            session.tell(
-                f"{run_id} is at work; the worker or server that runs it goes on. "
-                "A terminal that asks waits for its own answer."
-            )
+            session.tell(f"{run_id} is at work; the process that runs it goes on with the answer.")
             return Exit.DONE
         return self._continue(journal, options, session, answers)
 
@@ -375,7 +386,9 @@ class Runs:
     ) -> int:
         run_id = find_run(journal, options.run)
         entries = journal.entries(run_id)
-        kept, allow = _origin(entries, options), frozenset[str](options.allow)
+        kept = _origin(entries, options)
+        is_current = (options.current or options.migrate) and bool(record.changed(kept))
+        allow = _leave(entries, options, session, current=is_current)
         with (
             equipped(session, kept.get("functions"), allow) as session,
             session.launch(
@@ -391,7 +404,6 @@ class Runs:
         ):
             here = replace(session, registry=launch.registry)
             hooks = with_breaks(options.breaks, session.hooks)
-            is_current = options.current or options.migrate
             workflow, _ = opened(
                 lambda words: record.reopened(
                     kept, here, allow=words, current=is_current, hooks=hooks
@@ -402,10 +414,14 @@ class Runs:
             )
             check_breaks(options.breaks, workflow)
             if options.migrate:
-                origin = _renewed(kept, workflow, session)
+                origin = _renewed(kept, workflow, session, allow)
                 launch.running.update(migrate=True, origin=origin)
-            elif files := record.changed(kept):
-                _tell_changed(files, kept, options, (run_id, here))
+            else:
+                if files := record.changed(kept):
+                    _tell_changed(files, kept, options, (run_id, here))
+                reading = {"vars": settings(options.set), "allow": allow}
+                before = ReplayIndex(entries).origin
+                launch.running["origin"] = record.continued(before, reading, session)
             folder = placed(launch.running, kept.get("workspace"))
             input = as_input(None, workflow.plan.graph.spec.payload)
             job = Job(workflow, input, launch.running, launch.observers)
@@ -431,13 +447,15 @@ class Runs:
             or options.output is not None
             or options.set
         )
-        with equipped(session, kept.get("functions") if needed else None, options.allow) as here:
+        is_current = options.current and bool(record.changed(kept))
+        allow = frozenset[str](options.allow)
+        if needed:
+            allow = _leave(_until(entries, options.at), options, session, current=is_current)
+        with equipped(session, kept.get("functions") if needed else None, allow) as here:
             workflow = (
-                record.reopened(kept, here, allow=frozenset(options.allow), current=options.current)
-                if needed
-                else None
+                record.reopened(kept, here, allow=allow, current=is_current) if needed else None
             )
-            origin = None if workflow is None else _renewed(kept, workflow, here)
+            origin = None if workflow is None else _renewed(kept, workflow, here, allow)
             edit = Edit(
                 input=MISSING
                 if workflow is None or options.input is None
@@ -452,7 +470,8 @@ class Runs:
             session.say_json({"run_id": new, "forked_from": run_id})
         else:
             session.say(new)
-        way = record.way_on(f"resume {new}", session, options, record.leave_of(origin or kept))
+        leave = record.needed_leave(origin or kept)
+        way = record.way_on(f"resume {new}", session, options, leave)
         session.tell(f"Resume it: {way}")
         return Exit.DONE
 
@@ -499,6 +518,29 @@ class Runs:
             session.tell(f"{len(old)} run(s) {'would be' if options.dry_run else 'are'} forgotten.")
         return Exit.DONE
 
+    def _repair(self, options: argparse.Namespace, session: Session) -> int:
+        journal = record.damaged(options, session)
+        if not hasattr(journal, "repair"):
+            message = "this journal is repaired with the means of its database."
+            raise misuse("--repair", message, "Restore a backup.")
+        try:
+            with suppress(JournalError):  # else it cannot even be opened
+                if not journal.examine():
+                    session.tell("Nothing is damaged.")
+                    return Exit.DONE
+            found = journal.repair()
+        finally:
+            journal.close()
+        if options.format == "json":
+            lost = [each._asdict() for each in found.lost]
+            session.say_json({**plain(found), "old": str(found.old), "lost": lost})
+            return Exit.FAILED if found.lost else Exit.DONE
+        session.say(f"Rescued: {found.runs} run(s), {found.entries} entries.")
+        for each in found.lost:
+            session.say(f"lost of {each.run_id or 'the database'}: {each.problem}")
+        session.tell(f"The damaged database is kept: {found.old}")
+        return Exit.FAILED if found.lost else Exit.DONE
+
     def _doctor(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         if not hasattr(journal, "examine"):
             raise misuse("axil runs doctor", "this journal cannot be examined.")
@@ -508,7 +550,7 @@ class Runs:
             if not there:
                 raise misuse("--cut", f'nothing is wrong with a run "{options.cut}".')
             journal.cut(options.cut, there[0].good)
-            leave = record.leave_of(_origin(journal.entries(options.cut), options))
+            leave = record.needed_leave(ReplayIndex(journal.entries(options.cut)).origin)
             way = record.way_on(f"resume {options.cut}", session, options, leave)
             session.tell(f"{options.cut} continues from step {there[0].good}: {way}")
             return Exit.DONE
@@ -644,9 +686,27 @@ def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
     return answers
 
 
-def _renewed(kept: dict[str, Any], workflow: Workflow, session: Session) -> dict[str, Any]:
-    """Return what is kept with a run, with its workflow as it is now."""
-    return {**kept, **session.origin(record.source_of(kept), workflow, kept)}
+def _renewed(
+    kept: dict[str, Any], workflow: Workflow, session: Session, allow: frozenset[str]
+) -> dict[str, Any]:
+    """Return what is kept with a run, with its workflow as it is now, and this leave."""
+    now = session.origin(record.source_of(kept), workflow, {**kept, "allow": allow})
+    options = {"options": kept.get("options", {})}
+    return record.continued({**kept, **now, **options}, {"vars": {}, "allow": allow}, session)
+
+
+def _leave(
+    entries: Sequence[Entry],
+    options: argparse.Namespace,
+    session: Session,
+    *,
+    current: bool = False,
+) -> frozenset[str]:
+    """Return the leave of a run: given now, or kept with it; ``current``: its files have changed,
+    and are used as they are now, for which leave is given anew.
+    """
+    given = frozenset[str](options.allow)
+    return given if current else session.granted(ReplayIndex(entries).origin, given)
 
 
 def _origin(entries: Sequence[Entry], options: argparse.Namespace) -> dict[str, Any]:

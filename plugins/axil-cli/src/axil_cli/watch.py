@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from axil import Activation
+from axil.plugin import has_failed
 from axil_cli.command import write
 from axil_cli.plain import as_json, plain, summary
 
@@ -26,14 +27,19 @@ def named(activation: Activation, kind: str, **more: Any) -> dict[str, Any]:
     }
 
 
+def _status(output: Any) -> str:
+    """Return the status of a firing that has an output."""
+    return "failed" if has_failed(output) else "done"
+
+
 class Record:
     """All activations, in the order in which they finished."""
 
     def __init__(self) -> None:
         self.activations: list[dict[str, Any]] = []
 
-    def firing_finished(self, activation: Activation, kind: str) -> None:
-        self.activations.append(named(activation, kind, status="done"))
+    def firing_finished(self, activation: Activation, kind: str, output: Any) -> None:
+        self.activations.append(named(activation, kind, status=_status(output)))
 
     def firing_failed(self, activation: Activation, kind: str) -> None:
         self.activations.append(named(activation, kind, status="failed"))
@@ -71,7 +77,10 @@ class Lines:
         self._line("chunk", **named(activation, "node"), chunk=plain(chunk))
 
     def firing_finished(self, activation: Activation, kind: str, output: Any) -> None:
-        self._line("firing_finished", **named(activation, kind), output=plain(output))
+        status = _status(output)
+        self._line(
+            "firing_finished", **named(activation, kind), status=status, output=plain(output)
+        )
 
     def firing_failed(self, activation: Activation, kind: str, error: BaseException) -> None:
         self._line("firing_failed", **named(activation, kind), error=plain(error))

@@ -64,7 +64,7 @@ class Worker:
         allow = frozenset[str](options.allow)
 
         def find(header: Mapping[str, Any]) -> Workflow:
-            return session.reopened(header.get("origin", {}), allow)
+            return session.reopened(header.get("origin", {}), header.get("allow", allow))
 
         make = session.registry.resolve("engines", options.engine, "--engine")
         journal = session.journal(options, "axil worker")
@@ -74,6 +74,7 @@ class Worker:
                 workflows,
                 find=find,
                 around=session.around,
+                leave=session.granted,
                 loaded=options.concurrency,
                 allow=allow,
             )

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from axil.plugin import EdgeInput, compile_pattern, refers_to
+from axil.plugin import FAILED_CODE, EdgeInput, compile_pattern, refers_to
 from axil_control.expression import Expression
 from axil_control.named import as_condition, component
 from axil_control.patterns import PatternConfig
 
-FAILED: Final = "==CODE EXECUTION FAILED=="
+FAILED: Final = FAILED_CODE
 """The beginning of the text of a failed ``python`` node."""
 
 

@@ -33,13 +33,13 @@ class Eval:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         doing = parser.add_subparsers(dest="doing", metavar="WHAT", required=True)
         running = doing.add_parser("run", help="try the cases of a dataset and score the trials")
-        running.add_argument("dataset", metavar="DATASET", help=".yaml, .json, .jsonl or .csv")
         running.add_argument(
             "target",
-            metavar="TARGET",
+            metavar="WORKFLOW",
             help="a workflow file; a graph in Python, as module:graph or file.py:graph; or "
             f"{KEPT}: runs of the journal that the cases name",
         )
+        running.add_argument("dataset", metavar="DATASET", help=".yaml, .json, .jsonl or .csv")
         running.add_argument("--node", default="", help="one node of the workflow, by its name")
         running.add_argument(
             "--scorer",

@@ -115,9 +115,14 @@ def record_graph(plan: Plan, options: Options) -> dict[str, Any]:
 
 
 def resumed(recorded: Entry, plan: Plan, options: Options) -> Entry:
-    """Return the entry of a resumption, with the differences of the graph and of plugins."""
+    """Return the entry of a resumption, with the differences of the graph, of plugins, and of what
+    is kept with the run.
+    """
     if not options.migrate:
-        return Entry("resumed")
+        origin: Any = encode_value(dict(options.origin)) if options.resuming else {}
+        if not origin or origin == recorded.data.get("origin"):
+            return Entry("resumed")
+        return Entry("resumed", data={"now": {"origin": origin}})
     now = record_graph(plan, options)
     if all(now.get(name) == recorded.data.get(name) for name in now):
         return Entry("resumed")

@@ -67,6 +67,8 @@ def data_without_secrets(data: Mapping[str, Any]) -> Mapping[str, Any]:
     left = without_secrets(data)
     if "origin" in data:  # the text of files, and how they were read
         left = {**left, "origin": data["origin"]}
+    if "origin" in data.get("now", ()):
+        left = {**left, "now": {**left["now"], "origin": data["now"]["origin"]}}
     return left
 
 

@@ -1309,3 +1309,39 @@ def test_an_executor_lasts_as_long_as_its_engine():
         assert executor.checked >= 3
 
     asyncio.run(go())
+
+
+def test_leave_of_a_run_is_its_own_and_reaches_no_other():
+    """Also where the journal says more, and where both runs are of one graph."""
+    journal, found = MemoryJournal(), list[set[str]]()
+
+    def body(inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        return {"may": [ctx.allows(word) for word in ("network", "read")]}
+
+    def made() -> Workflow:
+        graph = RootGraph("asking")
+        graph.create_node(body, name="a")
+        graph.edge_from_entry("a", {})
+        graph.edge_to_exit("a", {"may": ""})
+        return graph.build()
+
+    def find(header: Any) -> Workflow:
+        found.append(set(header["allow"]))
+        return made()
+
+    def leave(origin: Any, given: frozenset[str]) -> frozenset[str]:
+        return given | frozenset({"network"} if origin.get("trusted") else ())
+
+    async def main() -> list[Any]:
+        async with LocalEngine(journal, loaded=0) as engine:
+            for run_id, trusted in (("one", True), ("two", False), ("three", True)):
+                origin = {"trusted": trusted, "allow": ["network"]}
+                await engine.start(made(), {}, run_id=run_id, origin=origin)
+        given = frozenset({"read"})
+        async with LocalEngine(journal, find=find, leave=leave, allow=given) as engine:
+            return [(await engine.result(run_id)).output for run_id in ("one", "two", "three")]
+
+    one, two, three = asyncio.run(main())
+    assert one == three == {"may": [True, True]}
+    assert two == {"may": [False, True]}
+    assert sorted(map(sorted, found)) == [["network", "read"], ["read"]]

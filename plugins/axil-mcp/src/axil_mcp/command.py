@@ -36,7 +36,7 @@ class Mcp:
         serving.add_argument(
             "files",
             nargs="+",
-            metavar="FILE",
+            metavar="WORKFLOW",
             help="workflow files; a tool is called like its file",
         )
         serving.add_argument(
@@ -82,7 +82,7 @@ class Mcp:
             help="the tools of the MCP servers that a workflow uses, and their digests",
             allow_abbrev=False,
         )
-        looking.add_argument("file", metavar="FILE", help="a workflow file")
+        looking.add_argument("file", metavar="WORKFLOW", help="a workflow file")
         looking.add_argument(
             "--format", choices=("text", "json"), default="text", help="how they are shown"
         )
@@ -91,7 +91,7 @@ class Mcp:
             help="log in to the MCP servers of a workflow that want a person to",
             allow_abbrev=False,
         )
-        login.add_argument("file", metavar="FILE", help="a workflow file")
+        login.add_argument("file", metavar="WORKFLOW", help="a workflow file")
         for each in (serving, looking, login):
             add_shared_arguments(each, "--workflow")
 

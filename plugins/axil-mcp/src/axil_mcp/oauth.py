@@ -177,7 +177,7 @@ class _Person:
         Raises: ConfigError (AX939): a run cannot log in.
         """
         if self._login is None:
-            hint = "Log in once: axil mcp login FILE."
+            hint = "Log in once: axil mcp login WORKFLOW."
             problem = Problem("AX939", self._place, "it wants a person to log in.", hint)
             raise ConfigError(problem)
         if fault := self._odd(address):

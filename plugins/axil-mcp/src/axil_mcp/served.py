@@ -8,10 +8,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from axil import GraphSpec, Question, Result, Workflow
-from axil.plugin import ENTRY, EXIT, thaw
+from axil.plugin import ENTRY, EXIT, is_messages, thaw
 from axil_mcp.errors import Unserved
 
 _REFUSED: Final = re.compile(r"[^A-Za-z0-9_-]+")
@@ -186,7 +186,15 @@ def structured(result: Result) -> dict[str, Any]:
 
 
 def text_of(output: Any) -> str:
-    """Return an output as text."""
+    """Return an output as text; of a state with a conversation the last message.
+
+    >>> text_of({"messages": [{"role": "assistant", "content": "Hello."}]}), text_of({"n": 1})
+    ('Hello.', '{"n": 1}')
+    """
+    if isinstance(output, dict):
+        said: Any = cast("dict[str, Any]", output).get("messages")
+        if said and is_messages(said) and isinstance(said[-1]["content"], str):
+            return said[-1]["content"]
     return (
         output
         if isinstance(output, str)

@@ -72,7 +72,7 @@ class Plugins:
         one.add_argument("files", nargs="+", metavar="WORKFLOW")
         about = "the requirements of a workflow, for its requires block"
         one = add("freeze", about, _freeze, "--workflow")
-        one.add_argument("file", metavar="FILE")
+        one.add_argument("file", metavar="WORKFLOW")
         one.add_argument("--write", action="store_true", help="write them into the file")
         one = add(
             "new", "write a plugin that builds, passes its tests and runs in a workflow", _new

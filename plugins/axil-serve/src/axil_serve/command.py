@@ -144,8 +144,9 @@ class Serve:
                 workflows,
                 origins=origins,
                 broken=broken,
-                reopen=lambda kept: session.reopened(kept, allow),
+                reopen=lambda kept, words: session.reopened(kept, allow | words),
                 around=session.around,
+                leave=session.granted,
                 files=RunFiles(options.files, file_bytes=options.file_bytes),
                 push_urls=options.push_url,
                 keep_seconds=None if options.keep_days is None else options.keep_days * 86_400,
@@ -214,7 +215,7 @@ def _viewing(journal: Any, session: Any, allow: frozenset[str], folder: str = RU
     from axil_serve.files import RunFiles
     from axil_serve.service import RunService
 
-    def reopen(kept: Mapping[str, Any]) -> Workflow:
+    def reopen(kept: Mapping[str, Any], words: frozenset[str]) -> Workflow:
         return session.reopened(kept, allow)
 
     return RunService(journal, reopen=reopen, files=RunFiles(folder), watch_only=True)

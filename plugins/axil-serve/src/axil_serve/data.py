@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Final, cast
 
 from axil import ComponentRef, Question
-from axil.plugin import FromEnvironment, JournalError, Plan, PlanNode, thaw
+from axil.plugin import FromEnvironment, JournalError, Plan, PlanNode, has_failed, thaw
 from axil_journals import (
     Entry,
     PlanScope,
@@ -77,6 +77,9 @@ def step_data(entry: Entry, number: int) -> dict[str, Any]:
     if entry.kind in ("done", "round", "run", "step", "answer", "asked", "ended", "resumed"):
         [step] = steps([entry])
         result = {"output": plain(thaw(step.output)), "wrote": plain(thaw(dict(step.delta)))}
+        sent = cast("dict[str, Any]", step.output) if entry.kind == "done" else {}
+        if any(map(has_failed, sent.values())):
+            result["failed"] = True  # its program, as data for the next node
     if entry.kind == "step":
         result["name"] = str(data.get("name", ""))
     if entry.kind == "prompt":

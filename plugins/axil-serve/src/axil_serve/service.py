@@ -30,7 +30,15 @@ from functools import partial
 from typing import Any, BinaryIO, Final, ParamSpec, TypeVar, cast
 
 from axil import MISSING, AxilError, Workflow
-from axil.plugin import JournalError, did_you_mean, hook_manager, thaw
+from axil.plugin import (
+    ENTRY,
+    JournalError,
+    did_you_mean,
+    fold_payloads,
+    format_names,
+    hook_manager,
+    thaw,
+)
 from axil_journals import (
     Edit,
     Entry,
@@ -70,7 +78,7 @@ _LAST: Final = 20
 _TIDY_SECONDS: Final = 3600.0
 _MOST_TOGETHER: Final = 256
 """Events that a stream sends at once."""
-Reopen = Callable[[Mapping[str, Any]], Workflow]
+Reopen = Callable[[Mapping[str, Any], frozenset[str]], Workflow]
 """From the data that was kept with a run, its origin, to its workflow."""
 
 
@@ -112,7 +120,8 @@ class RunService:
             workflows: by the names under which they are started.
             origins: by the same names, what is kept with their runs.
             broken: by name, what is wrong with workflows that cannot be served.
-            reopen: returns the workflow of a run that is of none of these; it may raise.
+            reopen: returns the workflow of a run that is of none of these, of its origin and of
+                what it is allowed; it may raise.
             files: of the runs; None: they have none, and no workspace.
             watch_only: no run is executed here, and nothing is written.
             poll_seconds: how often the journal is read for what other processes do.
@@ -169,7 +178,7 @@ class RunService:
             raise NotFound(
                 "AX965", message, "Resume it on the server or command line where it began."
             )
-        return self._with_feed(self._reopen(origin))
+        return self._with_feed(self._reopen(origin, header.get("allow", frozenset())))
 
     # ------------------------------------------------------------------------------- looking
 
@@ -373,6 +382,7 @@ class RunService:
             key: the same key and the same input are the same run, begun once.
             metadata: data of the caller's own that is kept with the run.
             files: ids of uploads, which the run receives in its folder ``attachments``.
+        Raises: NotAllowed; NotFound (AX965); BadRequest (AX120): the input lacks a field.
         """
         self._check_doing(caller, "run")
         workflow = self.workflows.get(name)
@@ -384,6 +394,7 @@ class RunService:
             if name in self.broken:
                 hint = f"It cannot be served: {' '.join(self.broken[name])}"
             raise NotFound("AX965", f'there is no workflow "{name:.100}".', hint)
+        _check_input(workflow, input)
         own: dict[str, Any] = {"owner": caller.name, "workflow": name, "session": session}
         if metadata:
             own["metadata"] = dict(metadata)
@@ -631,7 +642,7 @@ class RunService:
             if self._reopen is None:
                 return None
             try:
-                found = self._reopen(decode_value(header.get("origin", {})))
+                found = self._reopen(decode_value(header.get("origin", {})), frozenset())
                 found.plan  # noqa: B018  # it is compiled, or not had
             except (AxilError, OSError, ImportError, LookupError):
                 return None
@@ -639,6 +650,26 @@ class RunService:
                 return None
             self._found[digest] = found
         return self._found[digest]
+
+
+def _check_input(workflow: Workflow, input: Any) -> None:
+    """Check that an input has the fields that the graph takes in any case.
+
+    Raises: BadRequest (AX120): it lacks some.
+    """
+    spec = workflow.plan.graph.spec
+    if spec.payload != "fields" or not (input is None or isinstance(input, (str, Mapping, list))):
+        return  # what else is no input the engine says
+    has = fold_payloads([input])
+    begin = [edge for edge in spec.edges if edge.source == ENTRY and edge.condition is None]
+    wanted = dict.fromkeys(key for edge in begin for key in edge.keys or ())
+    if lacks := [name for name in wanted if name not in has]:
+        message = (
+            f"the input lacks {format_names([*lacks])}; "
+            f"it has {format_names([*map(str, has)]) or 'no fields'}."
+        )
+        fields = json.dumps(dict.fromkeys(wanted, "…"), ensure_ascii=False)
+        raise BadRequest("AX120", message, f"Send its fields as data: {fields}.")
 
 
 def _thread(caller: Caller, session: str) -> str:

@@ -39,7 +39,8 @@ from axil_journals import (
 )
 from axil_sqlite.codec import Codec, Stored
 from axil_sqlite.parts import Part
-from axil_sqlite.store import LONGEST_PAUSE, Store, Sync
+from axil_sqlite.repair import Rescue, rescued
+from axil_sqlite.store import LONGEST_PAUSE, Store, Sync, rescue, unusable
 from axil_sqlite.writer import LOST, Writer, insert
 
 _ROWS = (
@@ -162,7 +163,7 @@ class SqliteJournal(Recording):
                 yield reader
             except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 message = f"the journal in {self.config.folder} cannot be read: {error}."
-                hint = "Keep a copy, and try SqliteJournal.examine; a backup may be needed."
+                hint = f"{rescue(self.config.folder)}, or put a backup there."
                 raise JournalError(message, id="AX510", hint=hint) from None
             finally:
                 if reader.in_transaction:
@@ -377,6 +378,30 @@ class SqliteJournal(Recording):
                 known = there.get(name, "no")
                 how = f"has {known} uses, and is named {counted[name]} times"
                 yield Damage("", f"part {name} {how}")
+
+    def repair(self) -> Rescue:
+        """Put a new database in the place of a damaged one, with all that can be read of it; the
+        old one stays beside it. Nothing else may use the journal meanwhile.
+
+        Raises: JournalError: AX510 there is none, or a new one cannot be made; AX514 the key is
+            another one.
+        """
+        self.close()
+        folder = self.config.folder
+        if not (folder / "runs.db").is_file():
+            raise unusable(folder, "there is no database", "Name the folder that it is in.")
+        found = rescued(folder)
+        for damage in self.examine():
+            if not damage.run_id:
+                found.lost.append(damage)
+            elif damage.good:
+                self.cut(damage.run_id, damage.good)
+                what = f"what followed its step {damage.good}"
+                found.lost.append(Damage(damage.run_id, what, damage.good))
+            else:
+                self.forget(damage.run_id)
+                found.lost.append(Damage(damage.run_id, "all of it"))
+        return found
 
     def cut(self, run_id: str, at: int) -> None:
         """Drop the entries of a run but for the first ``at``, so that it continues from there.

@@ -138,7 +138,10 @@ class Store:
             hint = "Check the path, the permissions and the space on the disk."
             if getattr(error, "sqlite_errorcode", 0) in _DAMAGED:
                 old, new = quote(f"{folder}"), quote(f"{folder}.damaged")
-                hint = f"Its file is damaged: put a backup there, or begin anew: mv {old} {new}"
+                hint = (
+                    f"Its file is damaged. {rescue(folder)}; or put a backup there; or begin anew: "
+                    f"mv {old} {new}"
+                )
             raise unusable(folder, f"{error}", hint) from None
 
     def _connect(self) -> sqlite3.Connection:
@@ -245,6 +248,11 @@ class Store:
             self.connection.close()
         lock, self._lock = self._lock, -1  # its number may be another file's next
         os.close(lock)
+
+
+def rescue(folder: Path) -> str:
+    """Return how what can be read of a damaged database is rescued."""
+    return f"axil runs doctor --repair --journal {quote(str(folder))} rescues what can be read"
 
 
 def unusable(folder: Path, why: str, hint: str) -> JournalError:

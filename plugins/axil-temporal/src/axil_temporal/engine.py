@@ -87,6 +87,7 @@ _PASSING: Final = ("AX506", "AX510", "AX512")
 
 Find = Callable[[Mapping[str, Any]], Workflow]
 Around = Callable[[Mapping[str, Any], Sequence[Entry]], AbstractContextManager[Any]]
+Leave = Callable[[Mapping[str, Any], frozenset[str]], frozenset[str]]
 
 
 class TemporalEngine:
@@ -107,6 +108,7 @@ class TemporalEngine:
         *,
         find: Find | None = None,
         around: Around | None = None,
+        leave: Leave | None = None,
         loaded: int = 100,
         queue: str = "axil",
         client: Client | None = None,
@@ -122,6 +124,7 @@ class TemporalEngine:
             find: returns the workflow of other runs. A run for which it raises is left to other
                 workers.
             around: returns the context manager that a run is executed within.
+            leave: returns the grants of a run, of its origin and of what all runs are allowed.
             loaded: how many runs of each version may be at work in this process; 0: it only
                 submits.
             queue: the first part of the names of task queues, workflows and schedules.
@@ -133,7 +136,7 @@ class TemporalEngine:
         self.queue, self.max_loaded = queue, loaded
         self.patience_seconds, self.recheck_seconds = patience_seconds, recheck_seconds
         self._options, self._find, self._given = options, find, client
-        self._around = around
+        self._around, self._leave = around, leave
         self._executor = lasting_executor(options)
         self._runs = LocalEngine(
             journal, workflows, find=self._found, loaded=0, recheck_seconds=recheck_seconds
@@ -400,7 +403,9 @@ class TemporalEngine:
     def _found(self, header: Mapping[str, Any]) -> Workflow:
         found = self._workflows.get(header["digest"])
         if found is None and self._find is not None:
-            found = self._find(header)
+            # what it is allowed, the journal does not say
+            allow = frozenset[str](self._options.get("allow", ()))
+            found = self._find({**header, "allow": allow})
         if found is None:
             message = f'the engine has no workflow "{header.get("graph", "")}" in this version.'
             raise EngineError(message, id="AX542", hint="Pass it to the engine, or pass `find`.")
@@ -472,9 +477,14 @@ class TemporalEngine:
             return [info.status, info.due]
         more: dict[str, Any] = {"max_recoveries": None} if is_asked else {}
         within: AbstractContextManager[Any] = nullcontext()
-        if self._around is not None:
+        if self._around is not None or self._leave is not None:
             entries = [*await asyncio.to_thread(self.journal.entries, run_id)]
-            within = self._around(ReplayIndex(entries).origin, entries)
+            origin = ReplayIndex(entries).origin
+            if self._around is not None:
+                within = self._around(origin, entries)
+            if self._leave is not None:
+                given = frozenset[str](self._options.get("allow", ()))
+                more["allow"] = self._leave(origin, given)
         with within:
             resumed = await resume_run(
                 self.journal,
@@ -482,8 +492,7 @@ class TemporalEngine:
                 run_id,
                 recheck_seconds=self.recheck_seconds,
                 patience_seconds=self.patience_seconds,
-                **more,
-                **self._options,
+                **{**self._options, **more},
             )
         (info,) = await asyncio.to_thread(self.journal.infos, [run_id])
         return [resumed.status, info.due]  # it may have been answered when it paused

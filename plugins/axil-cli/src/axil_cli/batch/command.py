@@ -151,15 +151,14 @@ def _name(workflow: str, table: str) -> str:
 
 
 def _advise(batch: Batch, session: Session, options: argparse.Namespace) -> None:
-    from axil_cli.record import way_on
+    from axil_cli.record import needed_leave, way_on
 
     results = batch.all_results()
     first = next((result for result in results if result.error), None)
     if first is not None:
         session.tell(f"{first.run_id}: {first.error}")
     if asked := [result for result in results if result.status == "paused"]:
-        is_python = bool(batch.options["origin"].get("python"))
-        leave = {*batch.options["allow"], *(("code",) if is_python else ())}
+        leave = needed_leave(batch.options["origin"])
         way = way_on(f"answer {asked[0].run_id} ANSWER", session, options, leave)
         session.tell(f"Answer with {way}")
     if batch.is_over_budget:

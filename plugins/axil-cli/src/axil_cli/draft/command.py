@@ -18,8 +18,8 @@ from axil_cli.command import Exit, Session, error_lines
 from axil_cli.draft.errors import DraftError
 from axil_cli.draft.record import LAST, DraftRecord, put
 from axil_cli.draft.vocabulary import vocabulary
+from axil_cli.job import Job
 from axil_cli.picture import spent
-from axil_cli.run import Job
 from axil_files import load
 
 _OPEN: Final = ("paused", "failed", "cancelled")

@@ -32,7 +32,7 @@ class Tune:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("workflow", metavar="WORKFLOW", help="a .yaml or .json file")
-        parser.add_argument("dataset", metavar="CASES", help=".yaml, .json, .jsonl or .csv")
+        parser.add_argument("dataset", metavar="DATASET", help=".yaml, .json, .jsonl or .csv")
         parser.add_argument(
             "--budget", type=float, required=True, metavar="MONEY", help="for all of it"
         )

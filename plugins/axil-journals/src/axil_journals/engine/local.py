@@ -96,6 +96,8 @@ Find = Callable[[Mapping[str, Any]], Workflow]
 """A function from the header of a run (``graph``, ``digest``, ``origin``) to its workflow."""
 Around = Callable[[Mapping[str, Any], Sequence[Entry]], AbstractContextManager[Any]]
 """A function from what is kept with a run, its origin, and its record to what it runs within."""
+Leave = Callable[[Mapping[str, Any], frozenset[str]], frozenset[str]]
+"""A function from what is kept with a run, and what all runs are allowed, to what it is allowed."""
 
 
 class LocalEngine:
@@ -120,6 +122,7 @@ class LocalEngine:
         recheck_seconds: float = RECHECK_SECONDS,
         folder_of: Callable[[str], Path | None] | None = None,
         around: Around | None = None,
+        leave: Leave | None = None,
         **options: Any,
     ) -> None:
         """Store the settings; nothing is read or started before ``async with``.
@@ -135,6 +138,9 @@ class LocalEngine:
             folder_of: returns the workspace of a run by its id; None: as of the options.
             around: returns the context manager that a run is executed within. A run for which it
                 raises is left to other engines.
+            leave: returns the grants of a run, of its origin and of what all runs are allowed;
+                ``find`` has them as ``allow`` in the header. A run for which it raises is left to
+                other engines.
             options: for all runs, as of ``axil.Options``: ``deps``, ``channel``, ``clock``,
                 ``observers``, ``limits``, ``executor`` (it is closed with the engine) …
         """
@@ -142,12 +148,13 @@ class LocalEngine:
         self.max_loaded, self.patience_seconds = loaded, patience_seconds
         self.recheck_seconds = recheck_seconds
         self._options, self._find, self._folder_of = options, find, folder_of
-        self._around = around
+        self._around, self._leave = around, leave
         self._executor = lasting_executor(options)
         self._clock: Clock = options.pop("clock", None) or RealClock()
         self._workflows = {workflow.plan.graph.digest: workflow for workflow in workflows}
         self._entered = AsyncExitStack()  # workflows whose components are provisioned
-        self._provisioned: set[str] = set()  # their digests
+        self._found: dict[tuple[str, frozenset[str]], Workflow] = {}  # with leave of their own
+        self._provisioned: set[int] = set()  # their ids; they are among those entered
         self._loaded: dict[str, _Loaded] = {}
         self._refused: dict[str, Exception] = {}  # runs that this engine cannot load
         self._looks = 0  # how often mail was looked for
@@ -417,7 +424,10 @@ class LocalEngine:
                     nonlocal around
                     if self._around is not None:
                         around = self._around(replay.origin, entries)
-                    return self._workflow_of(replay)
+                    given = frozenset[str](self._options.get("allow", ()))
+                    allow = given if self._leave is None else self._leave(replay.origin, given)
+                    options["allow"] = allow
+                    return self._workflow_of(replay, allow - given)
 
                 found = await load(
                     self.journal,
@@ -486,11 +496,10 @@ class LocalEngine:
                 self._look()
 
     async def _execute(self, workflow: Workflow, run: ManagedRun) -> Result:
-        digest = workflow.plan.graph.digest
-        if digest not in self._provisioned:
+        if id(workflow) not in self._provisioned:
             async with workflow:  # runs that are loaded while it provisions wait here, too
-                if digest not in self._provisioned:
-                    self._provisioned.add(digest)
+                if id(workflow) not in self._provisioned:
+                    self._provisioned.add(id(workflow))
                     await self._entered.enter_async_context(workflow)  # until the engine closes
         return await run.result()
 
@@ -588,14 +597,20 @@ class LocalEngine:
             raise unknown_error(run_id)
         return replay
 
-    def _workflow_of(self, replay: ReplayIndex) -> Workflow:
+    def _workflow_of(self, replay: ReplayIndex, leave: frozenset[str] = frozenset()) -> Workflow:
+        """Return the workflow of a run; ``leave``: what this run alone is allowed."""
         if replay.header is None:
             raise JournalError("the record of the run has no beginning.", id="AX503")
         header = replay.header.data
-        found = self._workflows.get(header["digest"])
+        digest = header["digest"]
+        found = self._workflows.get(digest, self._found.get((digest, leave)))
         if found is None and self._find is not None:
-            found = self._find({**header, "origin": replay.origin})
-            self._workflows[header["digest"]] = found
+            allow = leave.union(self._options.get("allow", ()))
+            found = self._find({**header, "origin": replay.origin, "allow": allow})
+            if leave:  # no run without it may use this one
+                self._found[digest, leave] = found
+            else:
+                self._workflows[digest] = found
         if found is None:
             name = header.get("graph", "")
             message = f'the engine has no workflow "{name}" in the version of the run.'

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from axil import Activation, AxilError
+from axil.plugin import has_failed
 from axil_journals.pictures.drawing import as_text, notebook_picture
 from axil_journals.pictures.vectors import as_svg
 
@@ -68,8 +69,8 @@ class RunPicture:
     def firing_started(self, activation: Activation) -> None:
         self._note(activation, "running")
 
-    def firing_finished(self, activation: Activation) -> None:
-        self._note(activation, "done")
+    def firing_finished(self, activation: Activation, output: Any) -> None:
+        self._note(activation, "failed" if has_failed(output) else "done")
 
     def firing_failed(self, activation: Activation) -> None:
         self._note(activation, "failed")

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from axil.plugin import has_failed
 from axil_journals.journal import Entry
 from axil_journals.values import decode_value
 
@@ -24,6 +25,8 @@ class OutlineNode:
     """Its name behind those of the cycles and graphs around it."""
     times: int = 0
     """The number of times that it ended; 0: never."""
+    failures: int = 0
+    """The number of these ends at which its program had failed, as data for the next node."""
     rounds: int = 0
     """Of a cycle: how many of its rounds ended."""
     ended: float | None = None
@@ -87,6 +90,7 @@ def _read(made: Outline, node: OutlineNode | None, entry: Entry, answered: set[A
         return
     if entry.kind == "done":
         node.times, node.ended = node.times + 1, float(data.get("at", 0.0))
+        node.failures += any(has_failed(decode_value(sent[1])) for sent in data["sends"])
     elif entry.kind == "round":
         node.rounds, node.ended = node.rounds + 1, float(data.get("at", 0.0))
     elif entry.kind == "asked" and data["id"] not in answered:

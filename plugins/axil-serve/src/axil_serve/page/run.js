@@ -88,7 +88,7 @@ export class Fold {
     this.parts.delete(step.activation)
     node.times += 1
     node.at = step.at
-    if (node.state !== "waiting") node.state = "done"
+    if (node.state !== "waiting") node.state = step.failed ? "failed" : "done"
     node.firings.push({ step, parts: known ? known.own : [] })
     for (const name in step.output || {}) {
       const key = JSON.stringify([...node.path.slice(0, -1), name])

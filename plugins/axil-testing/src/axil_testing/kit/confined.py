@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib.util
+import inspect
 import json
 import logging
 import os
@@ -24,6 +25,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final, cast
 
 from axil import AxilError
@@ -150,7 +152,8 @@ class _Environment(MutableMapping[str, str]):
         self._real, self._guard = real, guard
 
     def __getitem__(self, name: str) -> str:
-        if name == CANARY and self._guard.is_watching:
+        is_noted = name == CANARY and self._guard.is_watching
+        if is_noted and not _is_for_proxies(inspect.currentframe()):
             self._guard.seen.append(f"reads the variable {CANARY}")
         return self._real[name]
 
@@ -169,6 +172,15 @@ class _Environment(MutableMapping[str, str]):
     def copy(self) -> dict[str, str]:
         """Return a copy, as that of ``os.environ`` has one."""
         return dict(self._real)
+
+
+def _is_for_proxies(frame: FrameType | None) -> bool:
+    """Return whether ``urllib`` looks through all variables for those of proxies."""
+    while frame is not None:
+        if frame.f_code.co_name == "getproxies_environment":
+            return frame.f_globals.get("__name__") == "urllib.request"
+        frame = frame.f_back
+    return False
 
 
 def _is_below(path: str, root: str) -> bool:
