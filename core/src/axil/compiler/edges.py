@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
+from axil.bounds import BOUNDS
 from axil.contract.messages import (
     Message,
     as_fields,
@@ -83,6 +84,25 @@ class OfState:
         """Return an input whose payload is the result of ``function`` on this one."""
         ask = self.ask
         return OfState(lambda state: function(ask(state)))
+
+
+def bounded(function: Callable[[EdgeInput], Any]) -> Callable[[EdgeInput], Any]:
+    """Return the function of a component as a step within the bounds of the run: an edge of a file
+    may have any amount of work, and a node any number of edges.
+    """
+    if isinstance(function, OfState):
+        return function
+
+    def step(seen: EdgeInput) -> Any:
+        if (bounds := BOUNDS.get()) is None:
+            return function(seen)
+        bounds.left(0.0)
+        made = function(seen)
+        if made is not None and type(made) is not bool:
+            bounds.made(check_size(made))
+        return made
+
+    return step
 
 
 class EdgeParts(NamedTuple):
