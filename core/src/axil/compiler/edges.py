@@ -27,7 +27,7 @@ from axil.kernel.plan import Carry, Left, Payloads
 from axil.kernel.state import State
 from axil.kernel.tokens import ENTRY, Carried, Token, new_tuple
 from axil.kernel.values import MAX_SIZE, MISSING, check_size, type_of
-from axil.spec.graph import EdgeSpec
+from axil.spec.graph import ComponentRef, EdgeSpec
 
 
 class EdgeInput(NamedTuple):
@@ -86,7 +86,7 @@ class OfState:
         return OfState(lambda state: function(ask(state)))
 
 
-def bounded(function: Callable[[EdgeInput], Any]) -> Callable[[EdgeInput], Any]:
+def _bounded(function: Callable[[EdgeInput], Any]) -> Callable[[EdgeInput], Any]:
     """Return the function of a component as a step within the bounds of the run: an edge of a file
     may have any amount of work, and a node any number of edges.
     """
@@ -105,6 +105,12 @@ def bounded(function: Callable[[EdgeInput], Any]) -> Callable[[EdgeInput], Any]:
     return step
 
 
+def _is_python(given: Any) -> bool:
+    """Return whether an edge was given a function, rather than a component."""
+    given = getattr(given, "carry", given)  # of an ``axil.Edge``
+    return callable(given) and not isinstance(given, ComponentRef)
+
+
 class EdgeParts(NamedTuple):
     """The resolved parts of one edge."""
 
@@ -118,6 +124,10 @@ class EdgeParts(NamedTuple):
 def carry_of(parts: EdgeParts) -> Carry | None:
     """Return the edge's function; None: the output itself is carried, always."""
     spec = parts.spec
+    if parts.condition is not None and not _is_python(spec.condition):
+        parts = parts._replace(condition=_bounded(parts.condition))
+    if parts.process is not None and not _is_python(spec.process):
+        parts = parts._replace(process=_bounded(parts.process))
     if spec.keys is None:
         return _filtered(_passing(parts), parts)
     carry = _selecting(spec) if spec.keys and spec.carry_data else _nothing

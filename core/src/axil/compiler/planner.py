@@ -20,7 +20,7 @@ from axil.compiler.bodies import (
     is_async,
 )
 from axil.compiler.declared import brought, misread
-from axil.compiler.edges import KINDS, EdgeParts, bounded, carry_of
+from axil.compiler.edges import KINDS, EdgeParts, carry_of
 from axil.compiler.folding import fold
 from axil.compiler.functions import asked_by_name, edge_function, merge_of, router_of
 from axil.compiler.migrations import checked_migrations
@@ -574,7 +574,7 @@ class _Draft:
                 )
             use = given if isinstance(given, ComponentRef) else ComponentRef(type=str(given))
             return self.planner.attempt(
-                where, lambda: bounded(edge_function(self._component(kind, use, where)))
+                where, lambda: edge_function(self._component(kind, use, where))
             )
 
         return EdgeParts(
