@@ -95,6 +95,7 @@ def test_a_run_that_has_ended_is_freed_with_its_last_reference(name: str) -> Non
 
     async def go() -> None:
         await flow.start({}, **options)  # what is made once for all runs
+        await asyncio.sleep(0)
         settle()
         before = alive()
         run = flow.start({}, **options)

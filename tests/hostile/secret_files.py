@@ -147,7 +147,7 @@ FILES: tuple[HostileFile, ...] = (
         flow(asks(api_key="none", headers="{X-It: '${OPENAI_API_KEY}'}")),
     ),
     _wants("a maker's key in a text", flow(says("${OPENAI_API_KEY}"))),
-    _wants("a maker's key beside a letter", flow(asks(api_key="'x${OPENAI_API_KEY}'")), ""),
+    _wants("a maker's key beside a letter", flow(asks(api_key="'x${OPENAI_API_KEY}'"))),
     _wants("a maker's key that is not named", flow(asks()), ""),
     _wants("a file that is included", OUTER, others={"inner.yaml": flow(says("${WANTED}"))}),
     _wants(

@@ -78,6 +78,23 @@ def schema(depth: int) -> Config:
     return whole(agent(output_schema=made))
 
 
+def template(text: str) -> Config:
+    return {"type": "template", "config": {"template": text}}
+
+
+def edges_that_make(count: int) -> Config:
+    """Many small outputs, each of which an edge turns into a large text for one node."""
+    big = {"type": "write", "config": {"fields": {"big": "x" * 1_000_000}}}
+    nodes = [{**literal(), "wrappers": [big]}, *[literal()] * count, PASS]
+    made = [template(f"{i}" + "{state.big}" * 9) for i in range(count)]
+    found = whole(*nodes, edges=[
+        *[{"from": "n0", "to": f"n{i + 1}"} for i in range(count)],
+        *[{"from": f"n{i + 1}", "to": f"n{count + 1}", "process": made[i]} for i in range(count)],
+    ])  # fmt: skip
+    found["graph"]["state"] = {"big": {"type": "str"}}
+    return found
+
+
 LOOPED = [{"from": "n0", "to": "n1"}, {"from": "n1", "to": "n0"}]
 REGEX = (
     "(a+)+$",
@@ -111,6 +128,12 @@ FILES: dict[str, Config | str] = {
             },
             LOOPED[1],
         ],
+    ),
+    "edges that each make a text": edges_that_make(250),
+    "a cycle that keeps what it makes": whole(
+        literal("x" * 1_000_000),
+        PASS,
+        edges=[{"from": "n0", "to": "n1", "process": template("{text}" * 9)}, LOOPED[1]],
     ),
     "a template of itself": whole({"use": "a"}, templates={"a": {"use": "b"}, "b": {"use": "a"}}),
     "thousands of nodes": whole(*[PASS] * 5_000),

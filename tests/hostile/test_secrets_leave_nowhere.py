@@ -14,6 +14,7 @@ import logging
 import re
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -220,7 +221,10 @@ def test_a_run_leaves_no_secret(typed, tmp_path, monkeypatch, source, spelling):
         told = [shown, typed("run", "flow.yaml", *ways, "--format", "events")[1]]
         code, failed = typed("run", "flow.yaml", *ways, "--format", "json", "--run-id", "f")
         assert code == 1, failed
+        monkeypatch.setenv("AXIL_DEBUG", "1")
         told += [failed, typed("run", "flow.yaml", *ways, "--run-id", "g")[1]]
+        assert "Traceback" in told[-1]
+        monkeypatch.delenv("AXIL_DEBUG")
     for run, form in (("r", "text"), ("r", "json"), ("f", "json")):
         told.append(typed("runs", "show", run, "--journal", kept, "--format", form)[1])
     code, exported = typed("runs", "export", "r", "--journal", kept)
@@ -636,3 +640,10 @@ def test_texts_without_secrets_are_as_they_were():
     keep_secret(fresh())
     for text in ('a "b" \\n %41 %zz \\u12', "100% of \\d+", "\\", "%", json.dumps({"a": "ü\n"})):
         assert without_secrets(text) == text
+
+
+def test_the_header_that_a_password_of_an_address_becomes_is_a_secret():
+    secret = fresh()
+    keep_secret(f"https://me:{url_fit(secret)}@host.example/v1")
+    header = b64encode(f"me:{secret}".encode()).decode()
+    assert header not in without_secrets(f"sent: Authorization: Basic {header}")

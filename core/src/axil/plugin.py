@@ -82,6 +82,9 @@ _SUBJECTS = {
     "Event loops": {
         "contract.loops": "LoopLocal",
     },
+    "Time": {
+        "bounds": "check_time seconds_left",
+    },
     "Meters": {
         "contract.meters": "Meter MeterMaker MeterReservation RunUsage",
     },
@@ -109,6 +112,7 @@ _SUBJECTS = {
         "patterns.errors": "PatternFault PatternLimit",
         "patterns.patterns": "Match Pattern compile_pattern",
         "patterns.schemas": "BoundedSchema",
+        "patterns.settings": "JsonSchema PatternText",
     },
     "Graphs as data, and their files": {
         "settings.excerpts": "format_value",

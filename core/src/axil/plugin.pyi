@@ -2,6 +2,7 @@
 
 from axil._installing import install_advice as install_advice
 from axil._lazy import lazy_names as lazy_names
+from axil.bounds import check_time as check_time, seconds_left as seconds_left
 from axil.builder.graph import EdgeHandle as EdgeHandle
 from axil.builder.options import EdgeOptions as EdgeOptions, GraphOptions as GraphOptions
 from axil.compiler.bodies import (
@@ -142,6 +143,7 @@ from axil.patterns.patterns import (
     compile_pattern as compile_pattern,
 )
 from axil.patterns.schemas import BoundedSchema as BoundedSchema
+from axil.patterns.settings import JsonSchema as JsonSchema, PatternText as PatternText
 from axil.registry.components import make_component as make_component
 from axil.registry.manifest import (
     MANIFEST_FILE as MANIFEST_FILE,

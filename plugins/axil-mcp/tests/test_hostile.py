@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from axil import MISSING, RootGraph
-from axil.plugin import is_hidden
+from axil.plugin import is_hidden, make_component
 from axil_agent import Agent, Scripted
 from axil_journals import MemoryJournal
 from axil_mcp import CallFailed, ListingRefused, MCPContext, MCPTools, ToolFailed
-from axil_mcp.files import Tools
+from axil_mcp.files import Asking, Tools
 from axil_models import ContextQuery
 
 from .kit import SERVERS, fired
@@ -100,6 +100,23 @@ SAID = {
     "annotations": "its annotations was",
     "gone": "it is gone",
 }
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_server_that_changes_its_tools_in_a_locked_run_is_refused(tmp_path, change):
+    flag, allow = tmp_path / "flag", frozenset({"mcp"})
+    settings = paying(flag, CHANGES[change])
+    Tools.hold(settings, Tools.pinned(settings, allow))
+
+    async def main() -> None:
+        async with make_component(Tools, settings, "tools") as toolset:
+            assert len((await toolset.listing(Asking(allow))).tools) == 1
+            flag.touch()
+            with pytest.raises(ListingRefused, match="not those of the lock any more"):
+                await toolset.listing(Asking(allow))
+
+    asyncio.run(main())
+    assert change == "gone" or Tools.pinned(settings, allow)  # a lock is made of what there is
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
+from axil.bounds import BOUNDS
 from axil.contract.messages import (
     Message,
     as_fields,
@@ -26,7 +27,7 @@ from axil.kernel.plan import Carry, Left, Payloads
 from axil.kernel.state import State
 from axil.kernel.tokens import ENTRY, Carried, Token, new_tuple
 from axil.kernel.values import MAX_SIZE, MISSING, check_size, type_of
-from axil.spec.graph import EdgeSpec
+from axil.spec.graph import ComponentRef, EdgeSpec
 
 
 class EdgeInput(NamedTuple):
@@ -85,6 +86,31 @@ class OfState:
         return OfState(lambda state: function(ask(state)))
 
 
+def _bounded(function: Callable[[EdgeInput], Any]) -> Callable[[EdgeInput], Any]:
+    """Return the function of a component as a step within the bounds of the run: an edge of a file
+    may have any amount of work, and a node any number of edges.
+    """
+    if isinstance(function, OfState):
+        return function
+
+    def step(seen: EdgeInput) -> Any:
+        if (bounds := BOUNDS.get()) is None:
+            return function(seen)
+        bounds.left(0.0)
+        made = function(seen)
+        if made is not None and type(made) is not bool:
+            bounds.made(check_size(made))
+        return made
+
+    return step
+
+
+def _is_python(given: Any) -> bool:
+    """Return whether an edge was given a function, rather than a component."""
+    given = getattr(given, "carry", given)  # of an ``axil.Edge``
+    return callable(given) and not isinstance(given, ComponentRef)
+
+
 class EdgeParts(NamedTuple):
     """The resolved parts of one edge."""
 
@@ -98,6 +124,10 @@ class EdgeParts(NamedTuple):
 def carry_of(parts: EdgeParts) -> Carry | None:
     """Return the edge's function; None: the output itself is carried, always."""
     spec = parts.spec
+    if parts.condition is not None and not _is_python(spec.condition):
+        parts = parts._replace(condition=_bounded(parts.condition))
+    if parts.process is not None and not _is_python(spec.process):
+        parts = parts._replace(process=_bounded(parts.process))
     if spec.keys is None:
         return _filtered(_passing(parts), parts)
     carry = _selecting(spec) if spec.keys and spec.carry_data else _nothing

@@ -453,14 +453,27 @@ class Machine:
         """The node whose task ``take`` could not make."""
         return self.due[0][0]
 
+    def states(self) -> Iterator[State]:
+        """Yield the states of paths that are alive or have ended, one several times."""
+        yield self.root
+        for tokens in self._held():
+            yield from (token.state for token in tokens if token.state is not None)
+        yield from (task.state for task in self.taken)
+        yield from (ended[3] for ended in self._ended)
+
     def waiting(self) -> Iterator[Any]:
-        """Yield what is on edges, or with firings that are not done."""
+        """Yield what is on edges, with firings that are not done, or has left the scope."""
+        for tokens in self._held():
+            yield from (token.payload for token in tokens)
+        yield from (left.payload for left in (*self.exits, *self.returns))
+
+    def _held(self) -> Iterator[Iterable[Token]]:
+        """Yield the tokens that wait, and those of firings that are not done."""
         held = () if self._barrier is None else self._barrier.held
         waves = () if self._flat is None else self._flat.held
         due = (tokens for *_, tokens in (*self.due, *held, *waves))
         taken = (task.tokens for task in self.taken)
-        for tokens in (*due, *taken, *self._slots.values(), self._late):
-            yield from (token.payload for token in tokens)
+        yield from (*due, *taken, *self._slots.values(), self._late)
 
     def end(self) -> FrameResult:
         """Join all ended paths; before the machine is quiet: what there is so far."""

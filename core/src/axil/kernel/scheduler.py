@@ -65,7 +65,7 @@ from axil.kernel.tokens import (
     new_tuple,
     path_of,
 )
-from axil.kernel.values import MAX_SIZE, MAX_WAITING, check_size
+from axil.kernel.values import MAX_SIZE, MAX_STATES, MAX_WAITING, Log, check_size
 
 
 class RunningFrame:
@@ -418,11 +418,21 @@ class Scheduler:
         subs = (sub for subs in self._subs.values() for sub in subs)
         return [self._root, *self._open.values(), *subs]
 
+    def count_made(self, size: int) -> None:
+        """Count what an edge made; what waits is looked at with the next outcome."""
+        self._made += size
+
     def _check_waiting(self) -> None:
-        """Raises: InvalidValue (AX639): too much waits on edges."""
-        self._made = 0
-        waiting = (each for running in self._running() for each in running.machine.waiting())
-        check_size([*{id(each): each for each in waiting}.values()], MAX_WAITING, seen=set())
+        """Raises: InvalidValue (AX639): too much waits on edges, or is in the states."""
+        self._made, running = 0, self._running()
+        waiting = {id(each): each for one in running for each in one.machine.waiting()}
+        cycles = (one.visit for one in running if isinstance(one.visit, CycleRun))
+        waiting |= {id(e.payload): e.payload for cycle in cycles for e in cycle.data_exits}
+        check_size([*waiting.values()], MAX_WAITING, seen=set())
+        parts = {id(p): p for one in running for state in one.machine.states() for p in state.parts}
+        kept = {id(each): each for part in parts.values() for each in part.values()}
+        values = [each.raw() if type(each) is Log else each for each in kept.values()]
+        check_size(values, MAX_STATES, seen=set())
 
     # -- firings and facts
 
@@ -654,6 +664,8 @@ class Scheduler:
         self, running: RunningFrame, at: int | str, error: BaseException, ordinal: Ordinal = ()
     ) -> None:
         """Handle the failure of a node, or of an end of the graph."""
+        if error is self._stop:  # what stopped the run ended its work
+            return
         node = None if isinstance(at, str) else running.machine.plan.nodes[at]
         place, name, kind = (-1, at, "node") if node is None else (at, node.name, node.kind)
         activation = Activation(running.machine.frame, str(name), ordinal)

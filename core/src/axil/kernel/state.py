@@ -294,6 +294,11 @@ class State(Mapping[str, Any]):
         self.known = known
         """The set of writes this state knows, a bit for each."""
 
+    @property
+    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The values that it may share with other states, and its own, to be counted only."""
+        return self._base, self._over
+
     def __getitem__(self, name: str) -> Any:
         over = self._over
         value = over[name] if name in over else self._base.get(name, MISSING)

@@ -242,6 +242,9 @@ It takes up to 20 times as many bytes of memory.
 MAX_WAITING: Final = 2 * MAX_SIZE
 """Size of all that waits on the edges of a run."""
 
+MAX_STATES: Final = 3 * MAX_SIZE
+"""Size of all that the states of a run hold, what was appended included."""
+
 
 def check_size(
     value: Any, most: int = MAX_SIZE, used: int = 0, seen: set[int] | None = None

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from axil._installing import install_advice
+from axil.bounds import check_time, seconds_left
 from axil.errors import NotInstalled
 from axil.patterns.errors import PatternFault, PatternLimit
 
@@ -69,22 +70,31 @@ class Pattern:
         return tuple(self._engine.groupindex)
 
     def search(self, text: str, *, seconds: float = SECONDS) -> Match | None:
-        """Return the first match. Raises: PatternLimit (AX633): it took more than these seconds."""
+        """Return the first match.
+
+        Raises: PatternLimit (AX633): it took more than these seconds; LimitReached (AX415): more
+        than the run has left.
+        """
+        seconds = seconds_left(seconds)
         try:
             return self._engine.search(text, timeout=seconds, concurrent=True)
         except (TimeoutError, MemoryError) as error:
             raise self._limit(text, seconds) from error
 
     def matches(self, text: str, *, seconds: float = SECONDS) -> Iterator[Match]:
-        """Yield all matches. Raises: PatternLimit (AX633): they took more than these seconds in
-        all.
+        """Yield all matches.
+
+        Raises: PatternLimit (AX633): they took more than these seconds in all; LimitReached
+        (AX415): more than the run has left.
         """
+        seconds = seconds_left(seconds)
         try:
             yield from self._engine.finditer(text, timeout=seconds, concurrent=True)
         except (TimeoutError, MemoryError) as error:
             raise self._limit(text, seconds) from error
 
     def _limit(self, text: str, seconds: float) -> PatternLimit:
+        check_time()
         return PatternLimit(
             "AX633",
             f"searching {len(text)} characters for {_shown(self.text)} takes more than "

@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from typing import Any, Final, NamedTuple, cast
 
 from axil._installing import install_advice
+from axil.bounds import check_time
 from axil.errors import NotInstalled
 from axil.patterns.errors import PatternFault, PatternLimit
 from axil.patterns.patterns import compile_pattern
@@ -121,6 +122,8 @@ def _too_much() -> PatternLimit:
 def _step() -> None:
     left = _left.get()
     left[0] -= 1
+    if left[0] % 100 == 0:
+        check_time()
     if left[0] < 0:
         raise _too_much()
 

@@ -28,6 +28,7 @@ from dataclasses import replace
 from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
+from axil.bounds import BOUNDS, RunBounds
 from axil.contract.context import Clock, Context, Executor, SubRunResult
 from axil.contract.meters import Meter
 from axil.contract.observers import NO_OBSERVERS, Observers, edge_payloads
@@ -146,11 +147,7 @@ class Run:
         loop, services, observers = self._loop, self.services, self._loop.observers
         services.progress.started = services.clock.now()
         services.loop, services.loop_thread = asyncio.get_running_loop(), threading.get_ident()
-        watch = (
-            asyncio.create_task(self._deadline(loop.limits.seconds))
-            if loop.limits.seconds is not None
-            else None
-        )
+        around, watch = BOUNDS.get(), self._bound(loop.limits.seconds)
         try:
             if observers.run_started is not None:
                 observers.run_started(self.id, self.plan, isolate(self._inputs))
@@ -178,6 +175,8 @@ class Run:
         finally:
             if watch is not None:
                 watch.cancel()
+            if BOUNDS.get() is not around:
+                BOUNDS.set(around)
             try:
                 if loop.pool.working:
                     await loop.stop()
@@ -191,14 +190,28 @@ class Run:
                         observers.run_finished(self.id, self._result)
         return self._result
 
-    async def _deadline(self, seconds: float) -> None:
-        services = self.services
-        await services.clock.sleep(max(0.0, seconds - services.progress.before))
-        self._loop.halt(
-            LimitReached(
-                f"the run took more than {seconds} seconds, which is its limit.", id="AX415"
-            )
-        )
+    def _bound(self, seconds: float | None) -> asyncio.Task[None] | None:
+        """Put the bounds of the run in force. What waits is ended by a task, which is returned;
+        what computes, by its looks at the time. A run of Python code without limits has none.
+        """
+        loop, clock = self._loop, self.services.clock
+        if seconds is None and self._grants is None:
+            return None
+        message = f"the run took more than {seconds} seconds, which is its limit."
+        limit = LimitReached(message, id="AX415")
+
+        def reached() -> LimitReached:
+            loop.halt(limit)
+            return limit
+
+        async def wait(left: float) -> None:
+            await clock.sleep(max(0.0, left))
+            reached()
+
+        left = None if seconds is None else seconds - self.services.progress.before
+        ends = None if left is None else clock.now() + left
+        BOUNDS.set(RunBounds(ends, clock.now, reached, loop.scheduler.count_made))
+        return None if left is None else asyncio.create_task(wait(left))
 
 
 def _grants(plan: Plan, options: Options) -> Grants | None:

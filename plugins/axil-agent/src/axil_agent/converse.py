@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any, Protocol, cast
+from typing import Annotated, Any, Final, Protocol, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import from_json
@@ -44,6 +44,7 @@ from axil_models import (
     Structure,
     Tool,
     ToolCall,
+    in_thread,
     is_part,
     on_clock,
     plain_data,
@@ -308,7 +309,9 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
             # what seems whole may have been repaired
             if reply.finish == "length" and options.formatter.introduction:
                 raise ValueError("it is not complete: make it shorter.")
-            return Answer(read(reply.text, options), reply.text, tuple(acted))
+            reading = partial(read, reply.text, options)
+            fields = await in_thread(reading) if len(reply.text) > _LONG else reading()
+            return Answer(fields, reply.text, tuple(acted))
         except ValueError as error:
             fault = _fault(error, reply)
             if reply.finish in _NO_ANSWER:
@@ -332,6 +335,8 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
             ]
 
 
+_LONG: Final = 100_000
+"""Characters from which on a reply is read in a thread: the run may end meanwhile."""
 _NO_ANSWER = {"refusal": "refused to answer", "filter": "was stopped by a content filter"}
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from axil.plugin import FAILED_CODE, EdgeInput, compile_pattern, refers_to
+from axil.plugin import FAILED_CODE, EdgeInput, PatternText, compile_pattern, refers_to
 from axil_control.expression import Expression
 from axil_control.named import as_condition, component
 from axil_control.patterns import PatternConfig
@@ -70,7 +70,7 @@ class Keyword:
         none: tuple[str, ...] = Field(
             default=(), description="Texts; one of them found: no, whatever else is found."
         )
-        regex: tuple[str, ...] = Field(
+        regex: tuple[PatternText, ...] = Field(
             default=(), description="Regular expressions; one of them found: yes."
         )
         case_sensitive: bool = Field(default=True, description="Tell upper case from lower case.")
@@ -82,13 +82,6 @@ class Keyword:
         @classmethod
         def _nothing_is_empty(cls, value: object) -> object:
             return () if value is None else (value,) if isinstance(value, str) else value
-
-        @field_validator("regex")
-        @classmethod
-        def _patterns_are_some(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-            for pattern in patterns:
-                compile_pattern(pattern)
-            return patterns
 
         @model_validator(mode="after")
         def _asks_something(self) -> Any:

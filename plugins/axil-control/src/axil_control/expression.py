@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Final, NoReturn, cast
 
 from axil import MISSING
-from axil.plugin import EdgeInput, did_you_mean
+from axil.plugin import EdgeInput, check_time, did_you_mean
 from axil_control.errors import ExpressionError
 
 Value = Callable[[EdgeInput], Any]
@@ -144,7 +144,11 @@ def _declared(value: Any) -> Sequence[str]:
 
 
 def root_of(seen: EdgeInput, name: str) -> Any:
-    """Return the start of a path: ``text``, ``message`` or ``state``."""
+    """Return the start of a path: ``text``, ``message`` or ``state``.
+
+    Raises: LimitReached (AX415): the time of the run is over.
+    """
+    check_time()
     if name == "text":
         return seen.text
     if name == "state":

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field
 
 from axil import Out
 from axil.plugin import (
     Message,
+    PatternText,
     as_messages,
     compile_pattern,
     fold_payloads,
@@ -95,17 +96,11 @@ class Vote:
     class Config(BaseModel, extra="forbid", frozen=True):
         """The part of a text that is the vote."""
 
-        pattern: str = Field(
+        pattern: PatternText = Field(
             default="",
             description="A regular expression: its first group, or its match, is the vote; a text "
             "without one has none. Without a pattern the whole text.",
         )
-
-        @field_validator("pattern")
-        @classmethod
-        def _is_one(cls, pattern: str) -> str:
-            compile_pattern(pattern)
-            return pattern
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()

@@ -6,23 +6,18 @@ from typing import Any
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from axil.plugin import Match, Pattern, compile_pattern
+from axil.plugin import Match, Pattern, PatternText, compile_pattern
 
 
 class PatternConfig(BaseModel, extra="forbid", frozen=True):
     """The text that a pattern matches."""
 
-    pattern: str = Field(
+    pattern: PatternText = Field(
         min_length=1, description="A regular expression, searched anywhere in the text."
     )
     case_sensitive: bool = Field(default=True, description="Tell upper case from lower case.")
     multiline: bool = Field(default=False, description="^ and $ match at every line.")
     dotall: bool = Field(default=False, description="A dot matches line breaks too.")
-
-    @model_validator(mode="after")
-    def _pattern_is_one(self) -> Any:
-        self.compiled()
-        return self
 
     def compiled(self) -> Pattern:
         """Return the pattern, ready to search with, within bounds of size and time."""

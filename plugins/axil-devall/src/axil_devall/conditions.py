@@ -7,7 +7,7 @@ from typing import Final
 
 WORD: Final = "trigger"
 """The words that ``contains_keyword`` looks for, in any case."""
-_VERDICT: Final = re.compile(r"verdict\s*:\s*\W*(\w+)", re.IGNORECASE)
+_VERDICT: Final = re.compile(r"verdict\s*:\W*(\w+)", re.IGNORECASE)
 
 
 def contains_keyword(text: str) -> bool:

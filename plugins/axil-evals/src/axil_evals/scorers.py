@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil import MISSING
-from axil.plugin import BoundedSchema, Pattern, compile_pattern, thaw
+from axil.plugin import BoundedSchema, JsonSchema, Pattern, PatternText, compile_pattern, thaw
 from axil_evals.errors import EvalError
 from axil_evals.trials import Case, Score, Trial, in_order, value_of
 
@@ -98,7 +97,7 @@ class RegexConfig(Settings):
     """A regular expression that the output matches."""
 
     field: str = Field("", description="The field of the output; empty: the only one, or all.")
-    pattern: str = Field(description="The expression; it is searched for anywhere.")
+    pattern: PatternText = Field(description="The expression; it is searched for anywhere.")
 
 
 class Regex:
@@ -125,7 +124,7 @@ class SchemaConfig(Settings):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     field: str = Field("", description="The field of the output; empty: the only one, or all.")
-    json_schema: Mapping[str, Any] = Field(alias="schema", description="The JSON Schema.")
+    json_schema: JsonSchema = Field(alias="schema", description="The JSON Schema.")
 
 
 class Schema:

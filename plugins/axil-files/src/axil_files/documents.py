@@ -440,12 +440,12 @@ class _Resolver:
 
     def text(self, text: str, keys: KeyPath) -> Any:
         if whole := PLACEHOLDER.fullmatch(text):
-            return self.value(whole[1], keys, text)
+            return self.value(whole[1], keys, is_whole=True)
         parts: list[str] = []
         end = size = 0
         marked = False
         for found in PLACEHOLDER.finditer(text):
-            value = self.value(found[1], keys, found[0])
+            value = self.value(found[1], keys)
             marked = marked or isinstance(value, FromEnvironment)
             parts += [text[end : found.start()], _as_text(value)]
             end = found.end()
@@ -456,7 +456,11 @@ class _Resolver:
         joined = "".join([*parts, text[end:]])
         return FromEnvironment(joined, text) if marked else joined
 
-    def value(self, name: str, keys: KeyPath, found: str) -> Any:
+    def value(self, name: str, keys: KeyPath, *, is_whole: bool = False) -> Any:
+        """Return the value of a name; its placeholder where there is none. ``is_whole``: nothing
+        stands beside it.
+        """
+        found = "${" + name + "}"
         if name in self._known:
             return self._known[name]
         if name in self._variables:
@@ -478,7 +482,10 @@ class _Resolver:
             self._depth -= inside
         elif name in self._environment:
             if self._grants is not None and not self._grants.allows(f"env:{name}"):
-                return self.withheld(name, keys, found)
+                is_key = is_whole and bool(keys) and keys[-1] == "api_key"
+                if not (is_key and _MAKERS_KEY.fullmatch(name)):
+                    self.withhold(name, keys)
+                return found
             status = "own" if self._grants is None else "granted"
             where = str(self._document.place(*keys))
             note_want(Want(word=f"env:{name}", where=where, status=status))
@@ -495,15 +502,12 @@ class _Resolver:
         self._known[name] = value
         return value
 
-    def withheld(self, name: str, keys: KeyPath, found: str) -> str:
-        """Return the placeholder of a variable that the file may not read, and report it.
+    def withhold(self, name: str, keys: KeyPath) -> None:
+        """Report a variable that the file may not read.
 
-        A maker's key, as the whole of an ``api_key``, stays a reference: the adapter that gets it
-        decides whether it goes to its maker.
+        A maker's key, as the whole of an ``api_key``, is none: it stays a reference, and the
+        adapter that gets it decides whether it goes to its maker.
         """
-        is_key = bool(keys) and keys[-1] == "api_key" and found == "${" + name + "}"
-        if is_key and _MAKERS_KEY.fullmatch(name):
-            return found
         if name not in self._withheld:
             self._withheld.add(name)
             problem = Problem(
@@ -516,7 +520,6 @@ class _Resolver:
             want = Want(word=f"env:{name}", where=problem.where, status="missing", problem=problem)
             if not note_want(want):
                 self._report(problem)
-        return found
 
     def tell_unknown(self) -> None:
         """Report what nothing is known for."""

@@ -11,7 +11,8 @@ from axil import run_sync
 from axil.plugin import Grants, make_component
 from axil_mcp.config import ContextConfig, ToolsConfig
 from axil_mcp.context import MCPContext
-from axil_mcp.listing import Listing
+from axil_mcp.errors import ListingRefused
+from axil_mcp.listing import Listing, drift
 from axil_mcp.tools import MCPTools, permit, words_of
 
 
@@ -58,6 +59,33 @@ class Tools(MCPTools):
         )
         return {"server": listing.server, "tools": dict(sorted(listing.parts.items()))}
 
+    @classmethod
+    def hold(cls, config: Mapping[str, Any], pinned: Mapping[str, Any]) -> None:
+        """Let toolsets with these settings use these tools only, in this process."""
+        _held[_settings(make_component(Tools, config, "tools"))] = pinned["tools"]
+
+    async def listing(self, ctx: Any = None) -> Listing:
+        """Return the offered tools. Raises: as ``tools``; AX922: the lock has others."""
+        listing = await super().listing(ctx)
+        held = _held.get(_settings(self))
+        if held is not None and held != listing.parts:
+            report = {name: part for name, part in drift(held, listing.parts).items() if part}
+            raise ListingRefused(
+                "AX922",
+                f"its tools are not those of the lock any more: {report}.",
+                "Look what the server has changed (axil mcp tools); lock again if that is meant.",
+                self.server.place,
+            )
+        return listing
+
+
+_held: dict[str, Mapping[str, Any]] = {}
+"""The tools that a locked run uses, by the settings of the toolset."""
+
+
+def _settings(tools: Tools) -> str:
+    return tools.config.model_dump_json(exclude={"expect"})
+
 
 async def listed(config: Mapping[str, Any], allow: frozenset[str]) -> Listing:
     """Return the tools that the server of a toolset's settings offers. Raises: as
@@ -66,7 +94,7 @@ async def listed(config: Mapping[str, Any], allow: frozenset[str]) -> Listing:
     toolset, ctx = make_component(Tools, config, "tools"), Asking(allow)
     toolset.permit(ctx)
     async with toolset:
-        return await toolset.listing(ctx)
+        return await MCPTools.listing(toolset, ctx)
 
 
 class Context(MCPContext):

@@ -6,7 +6,8 @@ workflow needs and those that they require, each with its version and a digest o
 an editable one, of its source); its files and models; what it wants and what it was granted, in
 words of ``--allow``, as a record and no leave; and what components say of things outside, if they
 have ``pinned(config, allow)``: a class or static method that gives plain data, such as digests of a
-server's tools by their names. ``allow`` is what may be done for that, as for a run.
+server's tools by their names. ``allow`` is what may be done for that, as for a run. A component
+with ``hold(config, pinned)`` holds to it in the run that follows in this process.
 """
 
 from __future__ import annotations
@@ -118,13 +119,15 @@ class Locked:
 
         Raises: ConfigError: AX736 there is no lock, AX737 something has changed.
         """
-        changed = drift(
+        given = (
             launch.file,
             launch.registry,
             launch.reading.get("vars"),
-            launch.running.get("allow") or frozenset(),
+            launch.running.get("allow") or frozenset[str](),
         )
-        if changed:
+        if not (changed := drift(*given)):
+            _hold(*given)
+        else:
             place = place_of(launch.file)
             hint = f"If that is meant: {_way(launch)}"
             hints = [*[""] * (len(changed) - 1), hint]
@@ -236,6 +239,25 @@ def _outside(
             with granted(grants):
                 data[where] = pinned(_granted(dict(need.config), grants, where), allow)
     return data
+
+
+def _hold(
+    file: str, registry: Registry, vars: Mapping[str, Any] | None, allow: frozenset[str]
+) -> None:
+    """Have components hold what is outside to the lock while the run lasts, too."""
+    pins: Mapping[str, Any] = _read(file).get("outside", {})
+    target = python_target(file)
+    folder = target.folder if target is not None else os.path.dirname(os.path.realpath(file))
+    grants = Grants.of(allow, folder)
+    for need in dependencies_of([file], registry=registry, vars=vars).found if pins else ():
+        place = _PLACE.fullmatch(need.where)
+        where = f"{_inside(place['file'], folder)} {place['path']}" if place else need.where
+        if where not in pins or need.component is None:
+            continue
+        hold = getattr(registry.resolve(need.kind, need.name, need.where), "hold", None)
+        if hold is not None:
+            with granted(grants):
+                hold(_granted(dict(need.config), grants, where), pins[where])
 
 
 def _granted(value: Any, grants: Grants, where: str) -> Any:

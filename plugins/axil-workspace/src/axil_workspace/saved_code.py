@@ -25,7 +25,8 @@ from axil_workspace.process import Bounds, run_bounded
 from axil_workspace.workspace import Workspace
 
 _FILE: Final = re.compile(
-    r"^[ \t]*(?P<name>[^\n`]+?)[ \t]*\n```(?:python)?\n(?P<code>.*?)\n```", re.M | re.S
+    r"^[ \t]*+(?P<name>[^\s`](?:[^\n`]*[^\s`])?)[ \t]*+\n```(?:python)?\n(?P<code>.*?)\n```",
+    re.M | re.S,
 )
 _RECORD: Final = ".saved_code.json"
 """The file with the list of saved files, so that the next program finds none of them."""

@@ -59,7 +59,10 @@ class Cut:
     """The characters that a chunk repeats of the one before it, where a section had to be cut."""
 
 
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$")
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
+_LONGEST = 200
+"""Characters of a heading that its chunks show: all that are below it repeat it."""
+_SOLID = re.compile(r"\S")
 _FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})")
 _BREAKS = (
     re.compile(r"\n[ \t\r]*\n"),
@@ -98,9 +101,10 @@ def _sections(text: str) -> list[tuple[str, int, int]]:
         elif mark and mark[1].startswith(fence):
             fence = ""
         heading = None if fence else _HEADING.match(line.lstrip("\ufeff").rstrip("\r\n"))
-        if heading:
+        name = heading[2].rstrip(" \t").rstrip("#").rstrip(" \t") if heading else ""
+        if heading and name:
             depth = len(heading[1])
-            path = [*(step for step in path if step[0] < depth), (depth, heading[2])]
+            path = [*(step for step in path if step[0] < depth), (depth, name[:_LONGEST])]
             found.append((" > ".join(name for _, name in path), at))
         at += len(line)
     ends = [start for _, start in found[1:]] + [len(text)]
@@ -110,21 +114,22 @@ def _sections(text: str) -> list[tuple[str, int, int]]:
 def _pieces(text: str, start: int, end: int, heading: str, cut: Cut) -> Iterator[Chunk]:
     """Yield pieces of ``text[start:end]``, each at most ``cut.chars`` long."""
     while True:
-        start, last = _stripped(text, start, end)
-        if start == last:
+        start, end = _stripped(text, start, end)
+        if start == end:
             return
-        stop = last if last - start <= cut.chars else _stop(text, start, start + cut.chars, cut)
+        stop = end if end - start <= cut.chars else _stop(text, start, start + cut.chars, cut)
         first, shown = _stripped(text, start, stop)
         yield Chunk(text=text[first:shown], start=first, end=shown, heading=heading)
-        if stop >= last:
+        if stop >= end:
             return
         start = max(_again(text, start, stop, cut.overlap_chars), start + 1)
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
-    piece = text[start:end]
-    first = end - len(piece.lstrip())
-    return first, max(start + len(piece.rstrip()), first)
+    first = solid.start() if (solid := _SOLID.search(text, start, end)) else end
+    while end > first and text[end - 1].isspace():
+        end -= 1
+    return first, end
 
 
 def _stop(text: str, start: int, limit: int, cut: Cut) -> int:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+from axil.plugin import check_time
 from axil_models.formatters.text import FormatError, excerpt, fenced, without_thoughts
 from axil_models.values import plain_data
 
@@ -44,6 +45,7 @@ class Json:
         fault: FormatError | None = None
         for candidate in _candidates(text):
             for form in _forms(candidate):
+                check_time()
                 try:
                     found = _loads(form)
                 except ValueError as error:
@@ -160,6 +162,7 @@ def repaired(text: str) -> str:
     """
     kept: list[str] = []
     closing: list[str] = []
+    opened = {"}": 0, "]": 0}
     quoted = escaped = False
     for sign in text.strip():
         if quoted:
@@ -170,13 +173,15 @@ def repaired(text: str) -> str:
             quoted = True
         elif sign in "{[":
             closing.append("}" if sign == "{" else "]")
+            opened[closing[-1]] += 1
         elif sign in "}]":
-            _drop_comma(kept)
-            if sign not in closing:
+            if not opened[sign]:
                 continue  # closes what was never opened
+            _drop_comma(kept)
             while closing[-1] != sign:  # closes more than one: the inner ones were forgotten
+                opened[closing[-1]] -= 1
                 kept.append(closing.pop())
-            closing.pop()
+            opened[closing.pop()] -= 1
             kept.append(sign)
             if not closing:
                 break
@@ -196,6 +201,7 @@ _TOKEN = re.compile(
       | (?P<sign>.)""",
     re.VERBOSE | re.DOTALL,
 )
+_COLON = re.compile(r"\s*:")
 _WORDS = {
     "True": "true",
     "False": "false",
@@ -220,7 +226,9 @@ def softened(text: str) -> str:
         if kind == "blank":
             kept.append(token if token.isspace() else "")
             continue
-        is_key = text[match.end() :].lstrip().startswith(":")
+        if kind == "sign" and token not in "{}[]:,":
+            return text  # no JSON, whatever comes: a string that does not end, say
+        is_key = _COLON.match(text, match.end()) is not None
         if kind == "string" and token[0] != '"':
             token = json.dumps(re.sub(r"\\(['\\])", r"\1", token[1:-1]), ensure_ascii=False)
         elif kind == "word":

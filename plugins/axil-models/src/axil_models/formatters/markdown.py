@@ -10,10 +10,12 @@ from axil_models.formatters.json import Json
 from axil_models.formatters.text import FormatError, without_thoughts
 from axil_models.values import as_text
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*\r?")
+_HEADING = re.compile(r"(#{1,6})([ \t]+)(.*)")
 _LOOKS_LIKE_ONE = re.compile(r"\\*(?:#{1,6}[ \t]|```)")
 _ESCAPED = re.compile(r"\\+(?:#{1,6}[ \t]|```)")
 _DEEPEST = 6
+_Section = dict[str | None, Any]
+"""The sections below a heading by name; None: the texts beside them."""
 BESIDE = "_content"
 """The field that holds what stands under a heading before the first heading below it."""
 
@@ -37,8 +39,8 @@ class Markdown:
         the field asked for (``content``). A heading that comes again adds to its text.
         """
         text = without_thoughts(text)
-        top: dict[str, Any] = {}
-        path: list[tuple[int, dict[str, Any]]] = [(0, top)]
+        top: _Section = {}
+        path: list[tuple[int, _Section]] = [(0, top)]
         body: list[str] = []
         known = {name.casefold(): name for name in fields}
         for line, heading in _read(text):
@@ -52,9 +54,9 @@ class Markdown:
             name = known.get(name.casefold(), name) if len(path) == 1 else name
             path.append((depth, path[-1][1].setdefault(name, {})))
         _close(path[-1][1], body)
-        if top.keys() <= {BESIDE}:
+        if top.keys() <= {None}:
             return _without_headings(text, fields)
-        return {name: _folded(value) for name, value in top.items()}
+        return cast("dict[str, Any]", _folded(top))
 
 
 def _lines(fields: Mapping[str, Any], depth: int) -> list[str]:
@@ -106,29 +108,34 @@ def _read(text: str) -> list[tuple[str, tuple[int, str] | None]]:
             read.append((line, None))
         elif seen % 2 == 1:
             read.append((line, None))
-        elif match := _HEADING.fullmatch(line):
-            read.append((line, (len(match[1]), match[2])))
+        elif (match := _HEADING.fullmatch(line)) and (name := _name(match[2], match[3])):
+            read.append((line, (len(match[1]), name)))
         else:
             read.append((line[1:] if _ESCAPED.match(line) else line, None))
     return read
 
 
-def _close(section: dict[str, Any], body: list[str]) -> None:
+def _name(blanks: str, rest: str) -> str:
+    """Return the name of a heading without the signs after it; empty: it has none."""
+    name = rest.removesuffix("\r").rstrip(" \t").rstrip("#").rstrip(" \t")
+    return name or rest[:1] or blanks[1:2]
+
+
+def _close(section: _Section, body: list[str]) -> None:
     """Put the lines gathered so far into the section they stand in."""
     text = "\n".join(body).strip("\n").rstrip()
     body.clear()
     if text:
-        section[BESIDE] = f"{section[BESIDE]}\n\n{text}" if BESIDE in section else text
+        section.setdefault(None, []).append(text)
 
 
-def _folded(section: Any) -> Any:
-    """Return the text of a section without headings below it."""
-    if not isinstance(section, dict):
-        return section
-    found = cast("dict[str, Any]", section)
-    if found.keys() <= {BESIDE}:
-        return found.get(BESIDE, "")
-    return {name: _folded(value) for name, value in found.items()}
+def _folded(section: _Section) -> Any:
+    """Return a section as fields; the text of one without headings below it."""
+    text = "\n\n".join(section.pop(None, ()))
+    if not section:
+        return text
+    fields = {str(name): _folded(below) for name, below in section.items()}
+    return {BESIDE: text, **fields} if text else fields
 
 
 def _without_headings(text: str, fields: Sequence[str]) -> dict[str, Any]:

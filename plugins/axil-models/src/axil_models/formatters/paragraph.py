@@ -68,7 +68,7 @@ class Paragraph:
             expected = "expected paragraphs with a name and a colon on a line of its own"
             hint = f"Begin with {fields[0]}: on a line of its own." if fields else ""
             raise FormatError("AX692", f'{expected}, found "{excerpt(text)}".', hint)
-        found: dict[str, Any] = {}
+        values: dict[str, list[str]] = {}
         for (at, name, beside), end in zip(
             starts, [*(start[0] for start in starts[1:]), len(lines)], strict=True
         ):
@@ -76,8 +76,14 @@ class Paragraph:
                 line[1:] if _INDENTED_NAME.fullmatch(line) else line for line in lines[at + 1 : end]
             ]
             value = "\n".join(_trimmed([beside, *body] if beside else body))
-            found[name] = f"{found[name]}\n{value}" if found.get(name) else value
-        return found
+            values.setdefault(name, []).append(value)
+        return {name: "\n".join(_filled(each)) for name, each in values.items()}
+
+
+def _filled(values: list[str]) -> list[str]:
+    """Return values that are joined by line breaks: none is empty before the first text."""
+    first = next((at for at, value in enumerate(values) if value), len(values))
+    return values[first:]
 
 
 def _bare(name: str) -> str:

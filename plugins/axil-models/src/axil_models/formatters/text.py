@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 
 from axil.plugin import ProblemError
 
@@ -14,7 +15,8 @@ class FormatError(ProblemError, ValueError):
     """
 
 
-_THOUGHT = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"\s*<(think|thinking)>", re.IGNORECASE)
+_ENDS = {name: re.compile(f"</{name}>", re.IGNORECASE) for name in ("think", "thinking")}
 _REST_OF_THOUGHT = re.compile(r"\A.*?</(?:think|thinking)>", re.DOTALL | re.IGNORECASE)
 
 
@@ -24,19 +26,19 @@ def without_thoughts(text: str) -> str:
     >>> without_thoughts("<think>hm {}</think>{}"), without_thoughts("hm</think> yes")
     ('{}', 'yes')
     """
-    text = text.strip()
-    while (thought := _THOUGHT.match(text)) is not None:
-        text = text[thought.end() :].lstrip()
+    at = 0
+    while (thought := _THOUGHT.match(text, at)) is not None:
+        end = _ENDS[thought[1].lower()].search(text, thought.end())
+        at = len(text) if end is None else end.end()
+    text = text[at:].strip()
     opened = re.search(r"<think(?:ing)?>", text, re.IGNORECASE)
     if opened is None and (rest := _REST_OF_THOUGHT.match(text)) is not None:
         text = text[rest.end() :].lstrip()
     return text
 
 
-_FENCE = re.compile(
-    r"^[ \t]*(?P<ticks>`{3,})[^\n`]*\n(?P<body>.*?)^[ \t]*(?P=ticks)`*[ \t]*$",
-    re.DOTALL | re.MULTILINE,
-)
+_OPENS = re.compile(r"[ \t]*(`{3,})[^`]*")
+_CLOSES = re.compile(r"[ \t]*(`{3,})[ \t]*")
 
 
 def fenced(text: str) -> list[str]:
@@ -45,7 +47,23 @@ def fenced(text: str) -> list[str]:
     >>> fenced("So:\\n```json\\n{}\\n```\\nDone.")
     ['{}\\n']
     """
-    return [match["body"] for match in _FENCE.finditer(text)]
+    lines = text.split("\n")
+    ends = [len(m[1]) if (m := _CLOSES.fullmatch(line)) else 0 for line in lines]
+    # the longest end from each line on: what opens and is not closed is not searched for
+    longest = [*accumulate(reversed(ends), max)][::-1]
+    found: list[str] = []
+    at = 0
+    while at < len(lines) - 1:
+        opened = _OPENS.fullmatch(lines[at])
+        at += 1
+        if opened is None or longest[at] < (ticks := len(opened[1])):
+            continue
+        first = at
+        while ends[at] < ticks:
+            at += 1
+        found.append("".join(f"{line}\n" for line in lines[first:at]))
+        at += 1
+    return found
 
 
 def excerpt(text: str, most: int = 120) -> str:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from pydantic import Field, model_validator
 
-from axil.plugin import Pattern, compile_pattern
+from axil.plugin import Pattern, PatternText, compile_pattern
 from axil_wrappers.guards.finding import Finding, Span
 from axil_wrappers.inside import Settings
 
@@ -49,10 +49,10 @@ class Length:
 class AllowListConfig(Settings):
     """Patterns that a text may, or must not, match."""
 
-    allow: tuple[str, ...] = Field(
+    allow: tuple[PatternText, ...] = Field(
         (), description="Regular expressions; the whole text matches one of them. Empty: any text."
     )
-    deny: tuple[str, ...] = Field(
+    deny: tuple[PatternText, ...] = Field(
         (), description="Regular expressions that match no part of the text."
     )
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
 from pydantic import ConfigDict, Field
 
-from axil.plugin import BoundedSchema
+from axil.plugin import BoundedSchema, JsonSchema
 from axil_agent import Chosen, decided
 from axil_wrappers.guards.finding import Finding
 from axil_wrappers.inside import Settings
@@ -21,7 +20,7 @@ class SchemaGuardConfig(Settings):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    json_schema: Mapping[str, Any] = Field(alias="schema", description="The JSON Schema.")
+    json_schema: JsonSchema = Field(alias="schema", description="The JSON Schema.")
 
 
 class SchemaGuard:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, cast
 from pydantic import Field, model_validator
 
 from axil import ComponentRef, Context, Out, Question
-from axil.plugin import Body, NodeInfo, Task, isolate, make_component, refers_to, thaw
+from axil.plugin import Body, NodeInfo, Task, check_time, isolate, make_component, refers_to, thaw
 from axil_wrappers.guards.errors import GuardTripped
 from axil_wrappers.guards.finding import Finding, Guard, masked
 from axil_wrappers.inside import Around, Settings, Wrapper
@@ -333,6 +333,7 @@ class _WatchedContext:
 
 
 async def _found(guard: Guard, value: Any, ctx: Context) -> Finding | None:
+    check_time()  # a guard that does not wait is one step of many
     found = guard.check(value, ctx)
     return await found if inspect.isawaitable(found) else found
 
