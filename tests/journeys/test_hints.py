@@ -12,10 +12,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import pytest
 
-from tests.journeys.person import ROOT, Screen, Terminal
+from tests.journeys.person import LONG, ROOT, Screen, Terminal
 
 HINT = re.compile(
     r"\baxil (run|runs|check|show|batch|serve|view|worker|submit|plugins|lock|build|eval|tune|mcp"
@@ -850,11 +851,21 @@ SAID = ("help", "usage", "description", "metavar", "prog", "epilog")
 
 
 @cache
+def sources() -> list[tuple[Path, ast.Module]]:
+    """Return the sources of all members, parsed."""
+    files = [file for kind in ("core", "plugins/*", "contrib/*") for file in found_in(kind)]
+    return [(file, ast.parse(file.read_text("utf-8"))) for file in files]
+
+
+def found_in(kind: str) -> list[Path]:
+    return sorted(ROOT.glob(f"{kind}/src/**/*.py"))
+
+
+@cache
 def advised() -> dict[str, str]:
     """Return the texts of the sources that name a command or an option, with their places."""
     found: dict[str, str] = {}
-    for file in sorted([*ROOT.glob("core/src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")]):
-        tree = ast.parse(file.read_text("utf-8"))
+    for file, tree in sources():
         left_out = {
             id(each)
             for node in ast.walk(tree)
@@ -886,6 +897,75 @@ def test_every_hint_of_the_sources_is_followed_or_has_a_reason() -> None:
     assert not left, "\n".join(f"{place}: {text!r}" for text, place in left.items())
     idle = [part for part in parts if not any(part in text for text in advised())]
     assert not idle, f"the sources do not say this any more: {idle}"
+
+
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+SETTING = re.compile(r"\b[a-z]+(?:_[a-z]+)+(?=: |=)")
+"""A setting as an advice writes it, with what it is to be."""
+OF_OTHERS = {
+    "--build",
+    "--detach",
+    "--hash",
+    "--find-links",
+    "--scale",
+    "--rm",
+    "--tag",
+    "--username",
+    "--no-cache-dir",
+    "--no-create-home",
+    "search_path",
+    "synchronous_commit",
+    "run_name",
+    "any_order",
+    "draw_graph",
+    "set_streaming_handler",
+    "fail_node",
+    "stop_run",
+}
+"""Options and settings of other programs, and words in lists of words."""
+
+
+@pytest.mark.skipif(not LONG, reason="it reads all sources again and again")
+def test_every_option_that_an_advice_names_is_there() -> None:
+    texts = [
+        node.value
+        for _, tree in sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    known = {text for text in texts if OPTION.fullmatch(text)}
+    known |= {
+        f"--{name}" for text in texts for name in re.findall(r"^(?:run|all)\.([a-z-]+)$", text)
+    }
+    unknown = {
+        f"{place}: {option}"
+        for text, place in advised().items()
+        for option in set(OPTION.findall(text)) - known - OF_OTHERS
+    }
+    assert not unknown, "\n".join(sorted(unknown))
+
+
+@pytest.mark.skipif(not LONG, reason="it reads all sources again and again")
+def test_every_setting_that_an_advice_names_is_there() -> None:
+    known = {
+        name
+        for _, tree in sources()
+        for node in ast.walk(tree)
+        for name in (
+            getattr(node, "arg", None),
+            getattr(node, "attr", None),
+            node.id if isinstance(node, ast.Name) else None,
+        )
+    }
+    unknown = {
+        f"{file.relative_to(ROOT)}:{node.lineno}: {name}"
+        for file, tree in sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for name in set(SETTING.findall(node.value)) - known - OF_OTHERS
+        if len(node.value) < 300
+    }
+    assert not unknown, "\n".join(sorted(unknown))
 
 
 @pytest.fixture
