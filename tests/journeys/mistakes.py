@@ -1,6 +1,6 @@
-"""Mistakes of users, and what is said of each: the place, the fact, and the way on.
+"""Mistakes of users, and what is said of each: the place, the fact, and the advice.
 
-Most are one edit of a workflow file that is fine, so that taking the edit back is the way on.
+Most are one edit of a workflow file that is fine, so that taking the edit back is the cure.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Mistake:
 
     line: str
     says: tuple[str, ...]
-    """Where, what was found, and what to do."""
+    """The place, the fact, and the advice."""
     files: Mapping[str, str | bytes] = field(default_factory=dict[str, str | bytes])
     code: int = 2
     first: str = ""

@@ -81,7 +81,7 @@ class Place:
         return self.mcp[journal]
 
     def keeper(self, row: Row) -> Server | None:
-        """Return the server that shows the runs of a row; None: they are seen by nobody."""
+        """Return the server that shows the runs of a row; None: there is none."""
         if row["journal"] in ("off", "memory"):
             return None
         return self.server if row["front"] in SERVED else self.view

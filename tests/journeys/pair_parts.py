@@ -28,7 +28,7 @@ def mark(name: str) -> Path:
 
 
 class Step:
-    """What all bodies do: say what they were given in capitals."""
+    """The common part of all bodies: what they were given, in capitals."""
 
     Config = Config
 

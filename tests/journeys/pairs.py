@@ -141,7 +141,7 @@ IMPOSSIBLE: tuple[tuple[str, Callable[[Row], bool]], ...] = (
         ),
     ),
 )
-"""What cannot be in one row, each with its reason."""
+"""Combinations that no row has, each with its reason."""
 
 
 def allowed(row: Row) -> bool:

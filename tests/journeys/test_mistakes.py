@@ -1,4 +1,4 @@
-"""Every mistake is told: where it is, what was found, and what to do, in one go.
+"""Every mistake is reported at once: where it is, what was found, and what to do.
 
 The commands run in this process, with what is installed and with a service that refuses.
 """
@@ -82,7 +82,7 @@ def done(
     if words[0] == "python":
         try:
             runpy.run_path(words[1])
-        except Exception as error:  # noqa: BLE001  # what a program's own mistake raises is the test
+        except Exception as error:  # noqa: BLE001  # of any kind
             return 1, f"{type(error).__name__}: {error}"
         return 0, ""
     code = main(words[1:])
@@ -92,7 +92,7 @@ def done(
 
 @pytest.mark.third
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_told_with_its_place_and_the_way_on(
+def test_a_mistake_is_reported_with_its_place_and_an_advice(
     name: str,
     here: Path,
     port: str,
