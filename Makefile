@@ -128,12 +128,13 @@ temporal: $(STAMP)
 # Bodies in a Ray cluster on this machine. Ray takes 255 MB, and its agents start too slowly beside everything that the tests need: it has an
 # environment of its own.
 RAY       := $(VENV)/ray
-NEAR_RAY  := core $(addprefix plugins/axil-,cli control files journals models process ray testing wrappers)
+NEAR_RAY  := core $(addprefix plugins/axil-,agent cli context control devall files journals models process ray sqlite teams testing wrappers)
 ray: $(STAMP)
 	$(PYTHON) -m venv $(RAY)
 	if $(RAY)/bin/python -m pip install --quiet "ray>=2.40" "hatchling>=1.27" "editables>=0.5" "pytest>=9.0"; then \
 		$(RAY)/bin/python -m pip install --quiet --no-build-isolation $(addprefix --editable ./,$(NEAR_RAY)) \
-			&& $(RAY)/bin/python -m pytest plugins/axil-ray; \
+			&& $(RAY)/bin/python -m pytest plugins/axil-ray \
+			&& AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/journeys/test_pairs.py -k ray; \
 	else echo "Ray cannot be installed: its cluster is passed over"; fi
 
 # The page of axil-serve in Chromium, at length and with axe-core, where they can be had. `make test` tries the page, too, where a Chromium is.

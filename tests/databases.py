@@ -1,4 +1,4 @@
-"""A PostgreSQL server for tests outside of axil-postgres, which knows how to start one."""
+"""Servers for tests outside of the members whose tests know how to start them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,38 @@ from typing import Any
 
 import pytest
 
-_START = Path(__file__).parents[1] / "plugins/axil-postgres/tests/server.py"
+_PLUGINS = Path(__file__).parents[1] / "plugins"
+
+
+def _starter(name: str, file: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, _PLUGINS / file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @contextmanager
 def postgres_server() -> Iterator[Any]:
     """Start a server and yield it, with its ``url``; skip the test where none can be started."""
-    spec = importlib.util.spec_from_file_location("axil_postgres_server", _START)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    server = module.start_server()
+    server = _starter("axil_postgres_server", "axil-postgres/tests/server.py").start_server()
     if server is None:
         pytest.skip("there is no PostgreSQL server to start")
     with closing(server):
         yield server
+
+
+@contextmanager
+def temporal_server(folder: Path) -> Iterator[Any]:
+    """Start a server and yield it, with its ``address``; skip the test where none can be."""
+    pytest.importorskip("temporalio")
+    module = _starter("axil_temporal_server", "axil-temporal/tests/conftest.py")
+    found = module.program()
+    if found is None:
+        pytest.skip("the program `temporal` is not installed")
+    server = module.Server(found, folder)
+    try:
+        yield server
+    finally:
+        server.kill()

@@ -62,6 +62,19 @@ def test_a_run_is_kept_by_default(axil, here, monkeypatch):
     ] == ["one"]
 
 
+def test_the_output_of_a_typed_graph_is_kept_where_its_edges_carry_it(axil, here):
+    (here / "typed.yaml").write_text("""
+graph:
+  payload: fields
+  state: {score: {type: int, default: 0}}
+  nodes: [{id: a, type: passthrough}]
+  edges: [{from: "@entry", to: a, keys: [message]}, {from: a, to: "@exit", keys: [message]}]
+""")
+    said = axil("run", "typed.yaml", "--input", "hi", "--run-id", "t", "--format", "json").data
+    kept = axil("runs", "show", "t", "--format", "json").data
+    assert kept["outline"]["output"] == said["output"] == {"message": "hi"}
+
+
 def test_a_place_that_cannot_be_used_costs_a_warning_and_not_the_run(axil, here):
     (here / ".axil").write_text("in the way")
     done = axil("run", "letters.yaml", "--answers", answers(here, "Ada"))

@@ -12,10 +12,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import pytest
 
-from tests.journeys.person import ROOT, Screen, Terminal
+from tests.journeys.person import LONG, ROOT, Screen, Terminal
 
 HINT = re.compile(
     r"\baxil (run|runs|check|show|batch|serve|view|worker|submit|plugins|lock|build|eval|tune|mcp"
@@ -176,6 +177,31 @@ graph:
         base_url: http://127.0.0.1:9/v1
         tooling: [{type: function, config: {tools: [{name: count_words}]}}]
 """,
+    "key.yaml": """
+version: 1
+graph:
+  start: [write]
+  nodes:
+    - id: write
+      type: agent
+      config: {model: {type: openai, name: m, api_key: sk-of-the-file}}
+""",
+    "empty.yaml": "",
+    "loads.py": """
+from axil_files import load
+
+try:
+    load("flow.py")
+except ValueError as error:
+    raise SystemExit(str(error))
+""",
+    "damages.py": """
+import sqlite3
+
+with sqlite3.connect(".axil/runs.db") as runs:
+    runs.execute("update entries set body = body || ' ' where seq = 2")
+""",
+    "unscored.yaml": "cases:\n  - {name: one, inputs: hello}\n",
     "four.yaml": "scorers: [exact]\ncases:\n"
     + "".join(f"  - {{name: c{n}, inputs: hello, expected: other}}\n" for n in range(4)),
 }
@@ -205,6 +231,19 @@ class Hint:
 
 
 ADD = {"adds": True}
+SERVICE = (
+    '"type": "openai", "name": "m", "base_url": "http://127.0.0.1:9/v1", "retry": {"max_tries": 1}'
+)
+DRAFT = (
+    '{"type": "scripted",'
+    ' "default": "version: 1\\ngraph: {start: [a], nodes: [{id: a, type: passthrough}]}"}'
+)
+EVALUATED = "axil eval run brief.yaml cases.yaml --scorer exact --out a.json"
+SECOND = (
+    "mkdir second-1.dist-info; cd second-1.dist-info;"
+    " printf 'Metadata-Version: 2.1\\nName: second\\nVersion: 1\\n' > METADATA;"
+    " printf '[axil.protocols]\\nsecond = axil_serve.chat:ChatCompletions\\n' > entry_points.txt"
+)
 RUN = "axil run ask.yaml --run-id r"
 PAUSED = ((RUN, 3),)
 FUNCTIONS = r"A function of your own: axil … (--functions DIR --allow code)"
@@ -653,6 +692,106 @@ HINTS: dict[str, Hint] = {
         source=("Choose another name or --into",),
         **ADD,
     ),
+    "an empty file": Hint(
+        line="axil check empty.yaml",
+        code=2,
+        advice=r"(axil schema) prints",
+        source=("Write graph, with nodes and start",),
+        shows="additionalProperties",
+    ),
+    "a graph in Python that is loaded as a file": Hint(
+        line="python loads.py",
+        code=1,
+        advice=r"if it is called graph there: (axil .*)",
+        fill=(("flow.py:graph", """flow.py:graph --input '{"text": "x"}'"""),),
+        source=("Import its graph",),
+        shows="X",
+    ),
+    "a damaged entry": Hint(
+        line="axil runs show r",
+        code=2,
+        first=(("axil run brief.yaml --input x --run-id r", 0), ("python damages.py", 0)),
+        advice=r"See (axil runs doctor)",
+        cured=1,
+        source=("See axil runs doctor",),
+        shows="its checksum is wrong",
+    ),
+    "a damaged report": Hint(
+        line="axil eval compare a.json a.json",
+        code=2,
+        first=((EVALUATED, 0), ("""sed -i 's/"trials": /"trials": 1, "more": /' a.json""", 0)),
+        advice=r"Evaluate again, with (--out)",
+        fill=(("--out", EVALUATED),),
+        source=("Evaluate again, with --out",),
+        shows="1 of 1",
+    ),
+    "a scorer": Hint(
+        line="axil eval run brief.yaml unscored.yaml",
+        code=2,
+        advice=r"Give (--scorer)",
+        fill=(("--scorer", "--scorer exact"),),
+        source=("Give --scorer",),
+        cured=2,
+        shows="expected",
+        **ADD,
+    ),
+    "the folder of a build": Hint(
+        line="axil build brief.yaml --until plan",
+        code=2,
+        first=(("mkdir build; ln -s ../functions build/brief", 0),),
+        advice=r"Say (--out FOLDER)",
+        fill=(("FOLDER", "built"),),
+        source=("Say --out FOLDER.",),
+        shows="runs workflows",
+        **ADD,
+    ),
+    "a protocol": Hint(
+        line="axil serve brief.yaml --port 0 --host 192.0.2.77",
+        code=2,
+        first=((SECOND, 0),),
+        advice=r"Select one of them with (--protocol)",
+        fill=(("--protocol", "--protocol openai"),),
+        source=("Select one of them with --protocol",),
+        cured=2,
+        shows="Give --host an address of this machine",
+        **ADD,
+    ),
+    "the address of a server": Hint(
+        line="axil serve brief.yaml --port 0 --host 192.0.2.77",
+        code=2,
+        advice=r"Give (--host) an address",
+        fill=(("--host", "--host 127.0.0.1 --port notaport"),),
+        source=("Give --host an address of this machine",),
+        cured=2,
+        shows="--port",
+        **ADD,
+    ),
+    "a recording": Hint(
+        line="axil run brief.yaml --input x --replay calls.jsonl",
+        code=2,
+        advice=r"(--record FILE) makes one",
+        fill=(("--record FILE", "axil run brief.yaml --input x --record calls.jsonl"),),
+        source=("--record FILE makes one",),
+        shows="a text",
+    ),
+    "what a draft costs": Hint(
+        line=f"axil draft hello -o new.yaml --budget 1 --model '{{{SERVICE}}}'",
+        code=2,
+        advice=r"million tokens: (--model '.*')",
+        fill=(("…", SERVICE),),
+        source=("--budget needs to know", "Say it for a million tokens"),
+        cured=1,
+        shows="Check base_url",
+        **ADD,
+    ),
+    "a draft to be kept": Hint(
+        line=f"axil draft hello -o new.yaml --model '{DRAFT}'",
+        code=3,
+        advice=r"Keep it: (--yes)",
+        source=("Say what to change",),
+        shows="new.yaml is written",
+        **ADD,
+    ),
     "a file that exists": Hint(
         line="axil draft hello -o brief.yaml --model scripted",
         code=2,
@@ -677,8 +816,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "shows runs that wait",
         "--hash=sha256",
         "--find-links",
-        "Write ${NAME}, and give it",  # of a warning; its test is test_keys.py of axil-files
-        "Say --out FOLDER.",  # its test is test_supply.py of axil-plugins
     ),
     "it is said to a model, or in Python, and not on a terminal": (
         "Where something needs leave (--allow)",
@@ -695,20 +832,11 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "<!doctype html>",
     ),
     "it is the help of a command": ("Run this workflow;",),
-    "it needs an answer of a model that drafts": (
-        "--budget needs to know",
-        "Say it for a million tokens",
-        "Say what to change",
-    ),
     "what it is said of is made by the tests of its member": (
-        "Evaluate again, with --out",
-        "Give --scorer",
         "Give a larger --budget",
-        "Write graph, with nodes and start",
-        "Import its graph",
-        "See axil runs doctor",
         "axil runs doctor --repair",
         "Look at them; then give leave again",
+        "Look what the server has changed (axil mcp tools)",
         "See axil runs list",
         "f'--allow program:",
         "Check them (axil mcp tools)",
@@ -716,7 +844,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "allow all servers",
         "axil plugins manifest",
         "A later version of the distribution",
-        "Select one of them with --protocol",
         "Start it with --files DIR",
         "Serve the workflow with axil serve",
     ),
@@ -727,11 +854,21 @@ SAID = ("help", "usage", "description", "metavar", "prog", "epilog")
 
 
 @cache
+def sources() -> list[tuple[Path, ast.Module]]:
+    """Return the sources of all members, parsed."""
+    files = [file for kind in ("core", "plugins/*", "contrib/*") for file in found_in(kind)]
+    return [(file, ast.parse(file.read_text("utf-8"))) for file in files]
+
+
+def found_in(kind: str) -> list[Path]:
+    return sorted(ROOT.glob(f"{kind}/src/**/*.py"))
+
+
+@cache
 def advised() -> dict[str, str]:
     """Return the texts of the sources that name a command or an option, with their places."""
     found: dict[str, str] = {}
-    for file in sorted([*ROOT.glob("core/src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")]):
-        tree = ast.parse(file.read_text("utf-8"))
+    for file, tree in sources():
         left_out = {
             id(each)
             for node in ast.walk(tree)
@@ -757,11 +894,81 @@ def advised() -> dict[str, str]:
 
 def test_every_hint_of_the_sources_is_followed_or_has_a_reason() -> None:
     parts = [part for hint in HINTS.values() for part in hint.source]
+    parts += ["Write ${NAME}, and give it"]  # its test is below
     parts += [part for each in ELSEWHERE.values() for part in each]
     left = {text: place for text, place in advised().items() if not any(p in text for p in parts)}
     assert not left, "\n".join(f"{place}: {text!r}" for text, place in left.items())
     idle = [part for part in parts if not any(part in text for text in advised())]
     assert not idle, f"the sources do not say this any more: {idle}"
+
+
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+SETTING = re.compile(r"\b[a-z]+(?:_[a-z]+)+(?=: |=)")
+"""A setting as an advice writes it, with what it is to be."""
+OF_OTHERS = {
+    "--build",
+    "--detach",
+    "--hash",
+    "--find-links",
+    "--scale",
+    "--rm",
+    "--tag",
+    "--username",
+    "--no-cache-dir",
+    "--no-create-home",
+    "search_path",
+    "synchronous_commit",
+    "run_name",
+    "any_order",
+    "draw_graph",
+    "set_streaming_handler",
+    "fail_node",
+    "stop_run",
+}
+"""Options and settings of other programs, and words in lists of words."""
+
+
+@pytest.mark.skipif(not LONG, reason="it reads all sources again and again")
+def test_every_option_that_an_advice_names_is_there() -> None:
+    texts = [
+        node.value
+        for _, tree in sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    known = {text for text in texts if OPTION.fullmatch(text)}
+    known |= {
+        f"--{name}" for text in texts for name in re.findall(r"^(?:run|all)\.([a-z-]+)$", text)
+    }
+    unknown = {
+        f"{place}: {option}"
+        for text, place in advised().items()
+        for option in set(OPTION.findall(text)) - known - OF_OTHERS
+    }
+    assert not unknown, "\n".join(sorted(unknown))
+
+
+@pytest.mark.skipif(not LONG, reason="it reads all sources again and again")
+def test_every_setting_that_an_advice_names_is_there() -> None:
+    known = {
+        name
+        for _, tree in sources()
+        for node in ast.walk(tree)
+        for name in (
+            getattr(node, "arg", None),
+            getattr(node, "attr", None),
+            node.id if isinstance(node, ast.Name) else None,
+        )
+    }
+    unknown = {
+        f"{file.relative_to(ROOT)}:{node.lineno}: {name}"
+        for file, tree in sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for name in set(SETTING.findall(node.value)) - known - OF_OTHERS
+        if len(node.value) < 300
+    }
+    assert not unknown, "\n".join(sorted(unknown))
 
 
 @pytest.fixture
@@ -803,3 +1010,12 @@ def test_an_end_for_a_cycle_ends_it(desk: Terminal) -> None:
     desk.write("endless.yaml", text.lstrip("\n"))
     desk.type("axil check endless.yaml").shows("then out")
     desk.type("axil run endless.yaml --input x").shows("x")
+
+
+def test_a_key_that_is_written_out_is_given_as_is_advised(desk: Terminal) -> None:
+    shown = desk.type("axil check key.yaml").shows("AX178")
+    place = shown.find(r"Write (\S+), and give it")
+    option = shown.find(r"with (--set \w+=…)").replace("…", "sk-of-nobody")
+    desk.write("key.yaml", FILES["key.yaml"].lstrip().replace("sk-of-the-file", f"'{place}'"))
+    again = desk.type(f"axil check key.yaml {option}")
+    assert "AX178" not in again.text

@@ -200,11 +200,14 @@ def test_everything_wrong_is_said_at_once_with_line_and_path():
     ]
 
 
+WHOLE = "Write graph, with nodes and start; axil schema prints the format."
+
+
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        ([], "AX103 flow.json: expected a mapping, found a list."),
-        (None, "AX103 flow.json: expected a mapping, found nothing."),
+        ([], f"AX103 flow.json: expected a mapping, found a list. {WHOLE}"),
+        (None, f"AX103 flow.json: expected a mapping, found nothing. {WHOLE}"),
         ({}, 'AX142 flow.json: the key "graph" is missing.'),
         ({"graph": None}, "AX103 flow.json graph: expected a mapping, found nothing."),
         (

@@ -179,6 +179,10 @@ class Graph:
 
         def __getattr__(self, name: str) -> Any:
             message = f'{type(self).__name__} "{self.__dict__.get("name")}" has no "{name}".'
+            if name in ("run_sync", "execute", "call", "ainvoke"):
+                message += " run is to be awaited; invoke runs it and waits."
+            elif near := did_you_mean(name, (each for each in dir(self) if each[0] != "_")):
+                message += f" {near}"
             if name in ("build", "invoke", "run", "start", "stream", "draw"):
                 message += (
                     " A Graph is a node of another one: what is built and run is a RootGraph."

@@ -501,7 +501,8 @@ class RunLoop:
     def _is_extended(self) -> bool:
         """Ask plugins for further firings; halt without any."""
         message = f"the run fired {self._most} times, which is its limit."
-        limit = LimitReached(message, id="AX412")
+        hint = "Raise limits.firings, or let the run end sooner."
+        limit = LimitReached(message, id="AX412", hint=hint)
         more = 0
         try:
             if self._deciders is not None:

@@ -59,7 +59,9 @@ def decode_config(
         found = list(misfits(model, raw, error))
     # outside the handler: the original error's text shows the input, secrets included
     problems = [
-        Problem(_IDS[each.kind], _inside(where, each.keys), each.message, each.hint)
+        Problem(
+            _IDS[each.kind], _inside(where, each.keys), each.message, each.hint or each.description
+        )
         for each in found
     ]
     ignored = [problem for problem in problems if lenient and problem.id == "AX130"]

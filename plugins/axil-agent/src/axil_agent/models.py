@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
+from axil import ConfigError, Problem
 from axil.plugin import LoopLocal, Place, current_grants, granted, is_async, with_article
 from axil_models import (
     Emit,
@@ -131,6 +132,9 @@ def model_of(given: Any, where: str | Place = "model", setting: Any = None) -> M
         from axil.plugin import UnknownComponent, default_registry, make_component
 
         name, config = name_and_config(given)
+        if not name:
+            message, hint = 'the key "type" is missing.', "Write {type: openai, name: …}."
+            raise ConfigError(Problem("AX132", str(where), message, hint))
         known = getattr(setting, "registry", None) or default_registry()
         inside = where
         if isinstance(where, Place) and isinstance(given, Mapping) and "config" in given:

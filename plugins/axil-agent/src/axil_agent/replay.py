@@ -34,6 +34,7 @@ from axil.plugin import ReadPath, granted, without_secrets
 from axil_agent.asker import Asker, asker
 from axil_agent.errors import ReplayMiss
 from axil_agent.models import StandIn, models_through, name_of
+from axil_files import like_file
 from axil_models import Emit, Model, Reply, Request, plain_data
 
 _PRIVATE = re.compile(
@@ -331,7 +332,12 @@ class Replay:
             else:
                 why = "no file can have this name"
             message = f"the recording cannot be read: {why}."
-            problem = Problem("AX663", _text(self.path), message, "Record a run.")
+            problem = Problem(
+                "AX663",
+                _text(self.path),
+                message,
+                f"{like_file(self.path)} --record FILE makes one.",
+            )
             raise ConfigError(problem) from error
 
     def _miss(self, asked: dict[str, Any], known: Mapping[str, list[dict[str, Any]]]) -> ReplayMiss:

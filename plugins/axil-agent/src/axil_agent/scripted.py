@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_val
 from axil import ConfigError, Problem
 from axil.plugin import current_grants, decode_config, format_value
 from axil_agent.models import StandIn, models_through, name_of
+from axil_files import like_file
 from axil_models import (
     Emit,
     ModelError,
@@ -245,7 +246,7 @@ def script_text(path: str | Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "this is not text in UTF-8"
         message = f"the script cannot be read: {why}."
-        raise ConfigError(Problem("AX710", str(path), message)) from error
+        raise ConfigError(Problem("AX710", str(path), message, like_file(path))) from error
 
 
 def _text(line: Line) -> str:

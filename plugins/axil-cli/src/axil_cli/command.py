@@ -310,9 +310,14 @@ def read_text(path: str, option: str) -> str:
     try:
         return sys.stdin.read() if path == "-" else Path(path).read_text("utf-8-sig")
     except OSError as error:
-        raise misuse(option, f"{path} cannot be read: {error.strerror or error}.") from error
+        from axil_files import like_file
+
+        message = f"{path} cannot be read: {error.strerror or error}."
+        raise misuse(option, message, like_file(path)) from error
     except UnicodeDecodeError as error:
-        raise misuse(option, f"{path} cannot be read: this is not text in UTF-8.") from error
+        raise misuse(
+            option, f"{path} cannot be read: this is not text in UTF-8.", "Save it as UTF-8."
+        ) from error
 
 
 def misuse(option: str, message: str, hint: str = "") -> ConfigError:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Final, Literal
 
 from axil_cli.command import Session, misuse
+from axil_files import like_file
 
 RUNS: Final = "axil-runs"
 """The folder for runs that name none of their own."""
@@ -151,7 +152,7 @@ class RunFolder:
         except OSError as error:
             temporary.unlink(missing_ok=True)
             message = f"{file} cannot be attached: {error.strerror or error}."
-            raise misuse("--attach", message) from error
+            raise misuse("--attach", message, like_file(file)) from error
         new = Kept(
             name=f"{ATTACHMENTS}/{name}", size=size, media_type=_media_type(name), sha256=digest
         )

@@ -123,3 +123,11 @@ def test_an_interrupt_writes_what_there_is(folder):
 )
 def test_a_batch_is_named_after_its_files(workflow, table, name):
     assert _name(workflow, table) == name
+
+
+def test_a_workflow_whose_state_is_a_conversation_takes_the_text_of_a_column(axil, flow, folder):
+    (folder / "people.csv").write_text("name\nAda\n", "utf-8")
+    file = flow(["a echo"], start="a", end="a", payload="state")
+    assert axil("batch", file, "people.csv", "--journal", ".axil").code == 0
+    [row] = results(folder)
+    assert json.loads(row["output.messages"])[0]["content"] == "Ada"

@@ -19,6 +19,7 @@ from axil import MISSING
 from axil.plugin import Grants, did_you_mean, format_names
 from axil_evals.errors import EvalError
 from axil_evals.trials import Case
+from axil_files import like_file
 
 _OF_CASE: Final = (
     "name", "inputs", "expected", "expected_output", "metadata", "scorers", "evaluators",
@@ -65,7 +66,9 @@ def _read(file: Path) -> Dataset:
     try:
         text = file.read_text("utf-8-sig")
     except (OSError, ValueError) as error:
-        raise EvalError("AX970", f"the dataset cannot be read: {error}.", where=str(file)) from None
+        why = getattr(error, "strerror", None) or error
+        message = f"the dataset cannot be read: {why}."
+        raise EvalError("AX970", message, like_file(file), str(file)) from None
     suffix = file.suffix.lower()
     if suffix == ".csv":
         return _made(file, [_row(row, f"{file}:{at}") for at, row in _rows(text, file)], [], [])

@@ -18,7 +18,7 @@ _SUBJECTS = {
         "format": "is_version_0 notes_field workflow_schema",
         "functions": "with_functions",
         "loading": """
-            LoadOptions include_spec inline_spec load_spec
+            LoadOptions include_spec inline_spec like_file load_spec
             parse_workflow spec_from_document
         """,
         "options": "FileOptions ReadingOptions",

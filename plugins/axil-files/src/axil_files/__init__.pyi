@@ -27,6 +27,7 @@ from axil_files.loading import (
     LoadOptions as LoadOptions,
     include_spec as include_spec,
     inline_spec as inline_spec,
+    like_file as like_file,
     load_spec as load_spec,
     parse_workflow as parse_workflow,
     spec_from_document as spec_from_document,

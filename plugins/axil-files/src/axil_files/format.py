@@ -39,6 +39,8 @@ def notes_field(memory: str) -> str:
 _IDS: Final = {"unknown": "AX141", "missing": "AX142", "value": "AX103"}
 
 
+WHOLE: Final = "Write graph, with nodes and start; axil schema prints the format."
+"""The way in which a file is written."""
 _WRITTEN: Final = {
     "nodes": "Write a list of them: - {id: plan, type: agent, config: {…}}.",
     "edges": "Write a list of them: - {from: plan, to: write}.",
@@ -82,7 +84,7 @@ class Shapes:
         message, hint, severity = misfit.message, misfit.hint or misfit.description, "error"
         if not hint and misfit.kind == "value":
             names = [key for key in keys if isinstance(key, str)]
-            hint = _WRITTEN.get(names[-1], "") if names else ""
+            hint = _WRITTEN.get(names[-1], "") if names else WHOLE
         if misfit.kind == "unknown":
             hint = _instead(misfit)
             if self.is_lenient:
@@ -94,6 +96,12 @@ class Shapes:
 
 _ELSEWHERE: Final = {"when": "condition", "if": "condition", "source": "from", "target": "to"}
 """Keys of Python and of other systems, and what files say."""
+_WRAPPERS: Final = {
+    **dict.fromkeys(("retries", "retry", "max_retries"), "retry"),
+    **dict.fromkeys(("timeout", "timeout_seconds"), "timeout"),
+    "cache": "cache",
+}
+"""Keys of nodes in other systems, and the wrappers that do it here."""
 
 
 def _instead(misfit: Misfit) -> str:
@@ -108,6 +116,8 @@ def _instead(misfit: Misfit) -> str:
         return "It is a function, and can be given in Python only."
     if (other := _ELSEWHERE.get(misfit.key)) in misfit.known:
         return f'Write "{other}".'
+    if "wrappers" in misfit.known and (wrapper := _WRAPPERS.get(misfit.key)):
+        return f"Write wrappers: [{{type: {wrapper}}}]."
     meant = did_you_mean(misfit.key, misfit.known)
     if not meant and {"type", "config"} <= set(misfit.known):
         return f"Settings of its type are under config: config: {{{misfit.key}: …}}."

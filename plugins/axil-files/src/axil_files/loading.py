@@ -30,6 +30,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -57,7 +58,7 @@ from axil_files.documents import (
     resolve,
     too_large,
 )
-from axil_files.format import Shapes, is_version_0
+from axil_files.format import WHOLE, Shapes, is_version_0
 from axil_files.keys import literal_keys
 from axil_files.reader import Reader
 from axil_files.templates import expand
@@ -432,7 +433,7 @@ def _included(name: str, folder: str, root: str, at: tuple[str, Mapping[str, str
         if os.path.exists(real) or _below(root, real) in texts:
             return real
     usual = "Paths are relative to the folder of the file that contains them."
-    hint = _near(os.path.join(folder, name)) or usual
+    hint = like_file(os.path.join(folder, name), usual)
     raise SpecError(Problem("AX100", where, f"no file {name}.", hint))
 
 
@@ -485,8 +486,7 @@ def _parsed(name: str, real: str, reading: LoadOptions) -> Document:
 
 
 def _empty(name: str) -> SpecError:
-    hint = "Write graph, with nodes and start; axil schema prints the format."
-    return document_error("AX103", name, None, "the file is empty.", hint)
+    return document_error("AX103", name, None, "the file is empty.", WHOLE)
 
 
 def _text(name: str, real: str) -> str:
@@ -499,7 +499,7 @@ def _text(name: str, real: str) -> str:
                 raise document_error("AX100", name, None, "this is not a file.", "Name a file.")
             data = file.read(MAX_SIZE + 1)
     except FileNotFoundError:
-        raise document_error("AX100", name, None, "no such file.", _near(real)) from None
+        raise document_error("AX100", name, None, "no such file.", like_file(real)) from None
     except OSError as error:
         raise document_error(
             "AX100", name, None, f"it cannot be read: {error.strerror or error}."
@@ -515,15 +515,17 @@ def _text(name: str, real: str) -> str:
         ) from error
 
 
-def _near(path: str) -> str:
+def like_file(path: str | os.PathLike[str], otherwise: str = "Check the path.") -> str:
+    """Return the question whether a file beside a missing one is meant, or ``otherwise``."""
     import difflib
 
-    try:
+    path = os.fspath(path)
+    with suppress(OSError):
         stems = {Path(name).stem: name for name in sorted(os.listdir(os.path.dirname(path) or "."))}
         near = difflib.get_close_matches(Path(path).stem, stems, n=1)
-        return f'Did you mean "{stems[near[0]]}"?' if near else ""
-    except OSError:
-        return ""
+        if near and not os.path.exists(path):
+            return f'Did you mean "{stems[near[0]]}"?'
+    return otherwise
 
 
 def spec_from_document(document: Document, reading: LoadOptions | None = None) -> GraphSpec:

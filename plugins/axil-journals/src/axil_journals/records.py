@@ -177,7 +177,8 @@ def version_changes(
 
 
 def ending(result: Result, state: State, thread: str, before: Mapping[str, Any]) -> Entry:
-    """Return the entry of a run's end, without an output that the journal cannot hold.
+    """Return the entry of a run's end, without an output that the journal cannot hold, and without
+    one that is the state: the entries before have it.
 
     ``before``: the state that the run began with, where it continues a thread.
     """
@@ -196,7 +197,7 @@ def ending(result: Result, state: State, thread: str, before: Mapping[str, Any])
         }
         # the header has what this one continues
         data["state"] = encode_delta(final, state.schema, before)
-    if result.status == "done" and state.schema.view is None:
+    if result.status == "done" and result.output is not result.state:
         with suppress(JournalError):
             data["output"] = encode_value(result.output)
     return Entry("ended", data=data)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from axil import AxilError, ConfigError, Problem
 from axil.plugin import (
@@ -33,7 +33,7 @@ from axil_models.parts import part_label
 from axil_models.prices import Prices
 from axil_models.requests import Emit, Request, Structure
 from axil_models.retries import Retry, Showing, persevere, retry_after_seconds
-from axil_models.settings import checked_settings
+from axil_models.settings import COMMON, checked_settings
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -102,6 +102,14 @@ class RemoteModelConfig(ServiceConfig):
     prices: Prices | None = Field(
         default=None, description="What a million tokens cost: {input, output, cached}."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_settings_inside(cls, given: Any) -> Any:
+        outside = [name for name in COMMON if isinstance(given, Mapping) and name in given]
+        if name := next((each for each in outside if each not in cls.model_fields), ""):
+            raise ValueError(f"{name} is a setting of requests; write settings: {{{name}: …}}")
+        return cast("object", given)
 
     @field_validator("settings")
     @classmethod
@@ -266,6 +274,8 @@ class Service(Generic[C]):
             return f"Check what the key may do: {self._key_setting}."
         if status == 404:
             return f'Check name ("{self.config.name}") and base_url ({self._shown_url}).'
+        if status == 429:
+            return "Wait and resume the run; more retry.max_tries wait by themselves."
         return ""
 
     @property

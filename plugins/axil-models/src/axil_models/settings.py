@@ -18,6 +18,8 @@ _RANGES: Mapping[str, tuple[type, float, float]] = {
     "top_k": (int, 1, float("inf")),
     "timeout_seconds": (float, 0, float("inf")),
 }
+COMMON = (*_RANGES, "stop", "seed")
+"""Settings that most services have."""
 
 
 def checked_settings(

@@ -12,6 +12,7 @@ what is left when they look again after a time.
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import socket
@@ -102,6 +103,8 @@ class Database:
             "application_name": "axil",
         }
         self.url = url
+        # what it would print of each try is said once, by the error
+        logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
         self._pool = ConnectionPool(
             url, min_size=0, max_size=connections, kwargs=self._made, open=False
         )

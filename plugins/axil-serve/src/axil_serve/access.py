@@ -89,7 +89,7 @@ class Access:
         try:
             found: Any = json.loads(Path(path).read_text("utf-8"))
         except (OSError, ValueError, RecursionError) as error:
-            message = f"the file of tokens {path} cannot be read: {error}"
+            message = f"the file of tokens {path} cannot be read: {error}."
             raise Unserved("AX960", message, "Write a JSON file of callers by name.") from error
         if not isinstance(found, dict) or not found:
             message = f"the file of tokens {path} names no callers."

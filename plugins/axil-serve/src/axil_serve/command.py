@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import os
 import socket
 from collections.abc import Callable, Mapping
@@ -354,7 +355,10 @@ def _serve(app: Any, options: argparse.Namespace, listening: Callable[[str], Non
         listener = socket.create_server((host, options.port), family=family)
     except OSError as error:
         message = f"cannot listen at {host}:{options.port}: {error.strerror or error}."
-        raise Unserved("AX960", message, "Choose another port; 0 uses any free port.") from error
+        hint = "Choose another port; 0 uses any free port."
+        if error.errno in (errno.EADDRNOTAVAIL, socket.EAI_NONAME, socket.EAI_AGAIN):
+            hint = "Give --host an address of this machine: 127.0.0.1, or 0.0.0.0 for all."
+        raise Unserved("AX960", message, hint) from error
 
     async def serving() -> None:
         settings = uvicorn.Config(

@@ -214,9 +214,9 @@ class Batch:
 
     def input_of(self, row: Row) -> Any:
         """Return the input of a row's run: its cells as fields, or the text of one of them for a
-        workflow of messages.
+        workflow that takes a conversation.
         """
-        if self.workflow.plan.graph.spec.payload != "messages":
+        if not self._takes_text:
             return dict(row.fields)
         self._given = self._given or self._text_column()
         value = row.fields.get(self._given, "")
@@ -232,6 +232,14 @@ class Batch:
             self.changed(self)
 
     # ---------------------------------------------------------------------------- the columns
+
+    @property
+    def _takes_text(self) -> bool:
+        """True if the workflow is of messages, or its state is a conversation and no more."""
+        graph = self.workflow.plan.graph
+        if graph.spec.payload != "state":
+            return graph.spec.payload == "messages"
+        return graph.spec.schema is not None and set(graph.spec.schema.fields) == {"messages"}
 
     def _text_column(self) -> str:
         columns = list(dict.fromkeys(name for row in self.rows for name in row.fields))
@@ -252,7 +260,7 @@ class Batch:
     def _check_columns(self) -> None:
         """Raises: BatchError (AX992): the table lacks fields that the workflow's entry carries."""
         spec = self.workflow.plan.graph.spec
-        if spec.payload == "messages":
+        if self._takes_text:
             self._given = self._text_column()
             return
         if spec.payload != "fields":

@@ -18,6 +18,7 @@ from typing import Any, Final, cast
 from axil import Problem
 from axil.plugin import format_names, install_advice, without_secrets
 from axil_cli.batch.errors import BatchError
+from axil_files import like_file
 
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _MOST_PROBLEMS: Final = 20
@@ -49,7 +50,8 @@ def read_table(path: str | os.PathLike[str], *, json_columns: Iterable[str] = ()
         rows = [row for row in reading(file, problems) if row.fields]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         message = f"{file} cannot be read: {getattr(error, 'strerror', None) or error}."
-        raise BatchError("AX990", message, "Look at the file.") from error
+        hint = like_file(file) if isinstance(error, OSError) else "Look at the file."
+        raise BatchError("AX990", message, hint) from error
     rows = [_decoded(row, frozenset(json_columns), file, problems) for row in rows]
     if problems:
         raise _refused(problems)

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from axil import AxilError, ConfigError, Problem, Workflow
 from axil.driver import Clock, RealClock, wall_time
-from axil.plugin import JournalError, decode_config
+from axil.plugin import JournalError, decode_config, format_value
 from axil_journals.engine.loading import off_loop
 from axil_journals.engine.protocol import Engine
 from axil_journals.journal import SharedJournal
@@ -80,7 +80,8 @@ class Cron:
         try:
             CronSim(line, datetime.now(timezone))
         except CronSimError as error:
-            raise ValueError(f'"{line}" is no line of cron: {error}') from None
+            ways = 'expected minute, hour, day, month, weekday: "0 6 * * 1-5"'
+            raise ValueError(f'"{line}" is no line of cron: {error}; {ways}') from None
 
     def after(self, time: float) -> float:
         """Return the first time after ``time``; infinity: none within the next 50 years."""
@@ -240,7 +241,11 @@ def read_triggers(path: Path) -> Mapping[str, TriggerSettings]:
         raise ConfigError(Problem("AX740", str(path), message, "Name a TOML file.")) from None
     found: dict[str, TriggerSettings] = {}
     for name, table in data.items():
-        given = cast("Mapping[str, Any]", table) if isinstance(table, Mapping) else {"": table}
+        if not isinstance(table, Mapping):
+            message = f"{name}: expected a table, found {format_value(table)}."
+            hint = f'Write [{name}], and below it workflow = "flow.yaml" and its time.'
+            raise ConfigError(Problem("AX740", str(path), message, hint))
+        given = cast("Mapping[str, Any]", table)
         found[name] = decode_config(TriggerSettings, given, f"{path} {name}")
     return found
 

@@ -388,8 +388,9 @@ def _passed(account: Account, budget: Budget, what: str) -> LimitReached | OverB
 
 
 def _error(account: Account, budget: Budget, what: str, data: str) -> LimitReached | OverBudget:
-    where = account.where
+    where, hint = account.where, f"Raise {what} in the limits, or ask for less."
     if budget.at_limit == "fail_node":
-        return OverBudget(data, where=where)
+        return OverBudget(data, where=where, hint=hint)
     of_run = "AX413" if what == "tokens" else "AX414"
-    return LimitReached(data, where=where, id="AX416" if account.place else of_run)
+    id = "AX416" if account.place else of_run
+    return LimitReached(data, where=where, id=id, hint=hint)

@@ -86,7 +86,8 @@ class Pricing:
         if found is not None or self.unknown == "ignore":
             return found
         name = next((name for name in names if name), "")
-        known = f"Prices are given for: {format_names(list(self.models)) or 'none'}."
+        known = f"Prices are given for: {format_names(list(self.models)) or 'none'}. "
+        known += "Give it one in pricing.models, or say unknown: ignore."
         who = f'the model "{name}"' if name else "a model that has no name"
         message = f"{who} has no price, so what it costs cannot be kept within a budget."
         raise UnknownPrice(message, hint=did_you_mean(name, self.models) or known)
