@@ -7,7 +7,7 @@ from axil.plugin import lazy_names
 _SUBJECTS = {
     "Journals": {
         "journal": """
-            ChangeSignal Cipher Compactor DUE_NOW Entry Journal JournalWriter
+            ChangeSignal Cipher Compactor DUE_NOW ENDED Entry Journal JournalWriter
             RunInfo RunMail SharedJournal claimed_error due_of_end question_due unknown_error
         """,
         "memory": "MemoryJournal",

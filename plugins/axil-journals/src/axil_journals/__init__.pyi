@@ -41,6 +41,7 @@ from axil_journals.inspection.steps import (
 )
 from axil_journals.journal import (
     DUE_NOW as DUE_NOW,
+    ENDED as ENDED,
     ChangeSignal as ChangeSignal,
     Cipher as Cipher,
     Compactor as Compactor,

@@ -128,6 +128,8 @@ class JournalWriter(Protocol):
         ...
 
 
+ENDED = frozenset(["done", "failed", "cancelled", "limited"])
+"""The statuses of runs that have ended."""
 DUE_NOW = 0.0
 """The ``due`` of a run that may be loaded at once: it was submitted, broke off, or was answered."""
 
@@ -155,14 +157,38 @@ class SharedJournal(Journal, Protocol):
     """True if methods wait for a disk or a network; engines then call them in a thread."""
 
     def runs(
-        self, *, status: Collection[str] = (), after: str = "", limit: int = 0
+        self,
+        *,
+        status: Collection[str] = (),
+        after: str = "",
+        limit: int = 0,
+        before: float | None = None,
     ) -> Sequence[RunInfo]:
-        """Return runs, the last touched first.
+        """Return runs, the last touched first. A page costs what is on it, however many there are.
 
         Args:
             status: only those with one of these.
             after: only those behind this run, which was the last of the page before.
             limit: at most so many; 0: all.
+            before: only those that were last touched before this time.
+        """
+        ...
+
+    def named(self, prefix: str, limit: int) -> Sequence[str]:
+        """Return the ids of runs that begin so, in their order, at most so many."""
+        ...
+
+    def prune(
+        self, before: float, *, status: Collection[str] = ENDED, limit: int = 1000
+    ) -> Sequence[RunInfo]:
+        """Delete runs that no process holds, in one transaction, and return what they were.
+
+        One process at a time prunes a journal; a second one waits.
+
+        Args:
+            before: those that were last touched before this time, the oldest first.
+            status: those with one of these.
+            limit: at most so many.
         """
         ...
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from axil_journals.journal import (
     DUE_NOW,
+    ENDED,
     ChangeSignal,
     Compactor,
     Entry,
@@ -97,15 +98,41 @@ class MemoryJournal(Recording):
         return tuple(self.threads.get(name, ()))
 
     def runs(
-        self, *, status: Collection[str] = (), after: str = "", limit: int = 0
+        self,
+        *,
+        status: Collection[str] = (),
+        after: str = "",
+        limit: int = 0,
+        before: float | None = None,
     ) -> Sequence[RunInfo]:
         infos = [run.info(run_id) for run_id, run in list(self.stored.items()) if run.count]
         infos.sort(key=lambda info: -info.touched)
         if after:
             ids = [info.run_id for info in infos]
             infos = infos[ids.index(after) + 1 :] if after in ids else []
-        infos = [info for info in infos if not status or info.status in status]
+        infos = [
+            info
+            for info in infos
+            if (not status or info.status in status) and (before is None or info.touched < before)
+        ]
         return infos[:limit] if limit else infos
+
+    def named(self, prefix: str, limit: int) -> Sequence[str]:
+        stored = list(self.stored.items())
+        return sorted(id for id, run in stored if run.count and id.startswith(prefix))[:limit]
+
+    def prune(
+        self, before: float, *, status: Collection[str] = ENDED, limit: int = 1000
+    ) -> Sequence[RunInfo]:
+        found = [
+            info
+            for info in self.runs(status=status, before=before)
+            if not self.stored[info.run_id].is_held
+        ]
+        found = found[::-1][:limit]
+        for info in found:
+            self.forget(info.run_id)
+        return found
 
     def forget(self, run_id: str) -> None:
         run = self._known(run_id)

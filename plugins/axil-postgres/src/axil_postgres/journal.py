@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from axil.plugin import JournalError
 from axil_journals import (
     DUE_NOW,
+    ENDED,
     Cipher,
     Damage,
     Entry,
@@ -30,13 +32,11 @@ from axil_journals import (
 )
 from axil_postgres.codec import Codec
 from axil_postgres.database import Database
+from axil_postgres.listing import FACTS, IS_HELD, NAMED, listing, pruned
 from axil_postgres.schema import TURN
 from axil_postgres.writer import ROWS, Record, Writer, new_epoch
 
-_INFOS: Final = (
-    "select run, graph, status, thread, begun, touched, next, forked_from, due, holder <> 0 and "
-    "exists (select from holders where holders.id = runs.holder and until > now()) from runs"
-)
+_INFOS: Final = f"select {FACTS}, {IS_HELD} from runs"
 _TAKE: Final = f"""
 with found as (
     select id from runs
@@ -218,25 +218,43 @@ class PostgresJournal(Recording):
         return [run for (run,) in self._rows(sql, name)]
 
     def runs(
-        self, *, status: Collection[str] = (), after: str = "", limit: int = 0
+        self,
+        *,
+        status: Collection[str] = (),
+        after: str = "",
+        limit: int = 0,
+        before: float | None = None,
     ) -> Sequence[RunInfo]:
         self.writer.finish_now()
-        wanted, alive = set(status), {"open", "running"}
-        # a running run whose process is gone is open: that is known only afterwards
-        kept = wanted | alive if wanted & alive else wanted
-        where, values = ["true"], list[Any]()
-        if kept:
-            where.append("status = any(%s::text[])")
-            values.append(list(kept))
+        key = (None, None)
         if after:
-            where.append("(touched, id) < (select touched, id from runs where run = %s)")
-            values.append(after)
-        is_exact = kept == wanted
-        most = f"limit {int(limit)}" if limit and is_exact else ""
-        sql = f"{_INFOS} where {' and '.join(where)} order by touched desc, id desc {most}"
-        found = [_info(row) for row in self._rows(sql, *values)]
-        found = [info for info in found if not status or info.status in status]
-        return found[:limit] if limit else found
+            found = self._rows("select touched, id from runs where run = %s", after)
+            if not found:
+                return ()
+            key = found[0]
+        given = {
+            "all": not status,
+            "status": list(status),
+            "touched": key[0],
+            "id": key[1],
+            "before": before,
+            "most": limit or None,
+        }
+        sql = listing(is_after=bool(after), is_before=before is not None)
+        return [_info(row) for row in self.writer.database.rows(sql, given)]
+
+    def named(self, prefix: str, limit: int) -> Sequence[str]:
+        self.writer.finish_now()
+        found = self._rows(NAMED, prefix, limit) if _is_storable(prefix) else ()
+        return list(takewhile(lambda run: run.startswith(prefix), (run for (run,) in found)))
+
+    def prune(
+        self, before: float, *, status: Collection[str] = ENDED, limit: int = 1000
+    ) -> Sequence[RunInfo]:
+        self.writer.finish_now()
+        database = self.writer.database
+        given = (before, list(status), limit)
+        return [_info((*row, False)) for row in database.transact(partial(pruned, given=given))]
 
     def forget(self, run_id: str) -> None:
         self.writer.finish_now()

@@ -65,8 +65,17 @@ _INDEXES: Final = (
     f"create index if not exists runs_by_turn on runs ({TURN}, id) "
     "where holder = 0 and due is not null",
     "create index if not exists runs_by_loss on runs (id) where holder = 0 and status = 'running'",
+    # not written while a run is at work: see listing.py
+    "create index if not exists runs_by_status on runs (status, touched, id) where holder = 0",
+    # by the order of bytes, whatever that of the database is
+    "create index if not exists runs_by_name on runs (run text_pattern_ops)",
+    # a run that is deleted takes its mail along, which without an index is a look at all mail
+    "create index if not exists mail_of_run on mail (run)",
+    "drop index if exists mail_by_run",
 )
-"""The indexes by which runs are taken; no part of a version, as every version works with them."""
+"""Indexes that are no part of a version, as every version works with them; the newest last but for
+those that are dropped."""
+_NEWEST: Final = "mail_of_run"
 _MIGRATIONS: Final[dict[int, str]] = {1: _TABLES}
 """Statements that make version n of version n - 1; forward only, each in one transaction."""
 
@@ -76,7 +85,7 @@ def migrate(connection: Any, schema: str) -> None:
 
     Raises: JournalError (AX510): the tables were made by a newer axil-postgres.
     """
-    has_index = connection.execute("select to_regclass(%s)", (f'"{schema}".runs_by_loss',))
+    has_index = connection.execute("select to_regclass(%s)", (f'"{schema}".{_NEWEST}',))
     if _version(connection, schema) == VERSION and has_index.fetchone()[0] is not None:
         return
     with connection.transaction():

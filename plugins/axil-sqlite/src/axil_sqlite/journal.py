@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from heapq import merge
-from itertools import islice
+from itertools import islice, takewhile
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from axil.plugin import JournalError
 from axil_journals import (
     DUE_NOW,
+    ENDED,
     Cipher,
     Damage,
     Entry,
@@ -47,7 +48,7 @@ _ROWS = (
     "where run = ?) order by seq"
 )
 _INFOS = (
-    "select run, graph, status, thread, begun, touched, next, forked_from, due, owner, beat "
+    "select run, graph, status, thread, begun, touched, next, forked_from, due, owner, beat, id "
     "from runs"
 )
 _NAMING = (
@@ -179,22 +180,70 @@ class SqliteJournal(Recording):
         return [run for (run,) in self.query(sql, name)] if name else []
 
     def runs(
-        self, *, status: Collection[str] = (), after: str = "", limit: int = 0
+        self,
+        *,
+        status: Collection[str] = (),
+        after: str = "",
+        limit: int = 0,
+        before: float | None = None,
+    ) -> Sequence[RunInfo]:
+        """See ``SharedJournal``; merged from the runs of each status and those with an owner, as an
+        index of all runs would be written with each entry.
+        """
+        writer = self.writer
+        writer.finish_now()
+        _check_names(after)
+        where, values = list[str](), list[Any]()
+        if before is not None:
+            where.append("touched < ?")
+            values.append(before)
+        with self._reading(writer) as reader:  # no further than the limit
+            if after:
+                key = reader.execute("select touched, id from runs where run = ?", (after,))
+                if (found := key.fetchone()) is None:
+                    return ()
+                where.append("(touched, id) < (?, ?)")
+                values += found
+            narrowed = "".join(f" and {each}" for each in where)
+            order = "order by touched desc, id desc"
+            sql = f"{_INFOS} where owner = '' and status = ?{narrowed} {order}"
+            parts = [
+                reader.execute(sql, (each, *values))
+                for each in _statuses(reader)
+                if not status or ("open" if each == "running" else each) in status
+            ]
+            sql = f"{_INFOS} indexed by runs_by_owner where owner != ''{narrowed} {order}"
+            parts.append(reader.execute(sql, values))
+            rows = merge(*parts, key=itemgetter(5, -1), reverse=True)
+            infos = (_info(writer, row) for row in rows)
+            fitting = (info for info in infos if not status or info.status in status)
+            return list(islice(fitting, limit or None))
+
+    def named(self, prefix: str, limit: int) -> Sequence[str]:
+        self.writer.finish_now()
+        sql = "select run from runs where run >= ? order by run limit ?"
+        found = (run for (run,) in self.query(sql, prefix, limit))
+        return list(takewhile(lambda run: run.startswith(prefix), found))
+
+    def prune(
+        self, before: float, *, status: Collection[str] = ENDED, limit: int = 1000
     ) -> Sequence[RunInfo]:
         writer = self.writer
         writer.finish_now()
-        # the two are distinguished below
-        wanted = {*status, "open", "running"} if {"open", "running"} & {*status} else {*status}
-        where, values = ["? or status in (select value from json_each(?))"], list[Any]()
-        values += [not status, json.dumps(sorted(wanted))]
-        if after:
-            where.append("(touched, id) < (select touched, id from runs where run = ?)")
-            values.append(after)
-        sql = f"{_INFOS} where ({') and ('.join(where)}) order by touched desc, id desc"
-        with self._reading(writer) as reader:  # no further than the limit
-            found = (_info(writer, row) for row in reader.execute(sql, values))
-            fitting = (info for info in found if not status or info.status in status)
-            return list(islice(fitting, limit or None))
+        with writer.lock, writer.store.writing() as connection:
+            parts = [
+                connection.execute(
+                    f"{_INFOS} where owner = '' and status = ? and touched < ? "
+                    "order by touched, id limit ?",
+                    (each, before, limit),
+                )
+                # one that a dead process had says still that it runs
+                for each in [*{*status} - {"running"}, *(["running"] if "open" in status else [])]
+            ]
+            rows = list(islice(merge(*parts, key=itemgetter(5, -1)), limit))
+            sql = "delete from runs where id in (select value from json_each(?))"
+            connection.execute(sql, (json.dumps([row[-1] for row in rows]),))
+        return [_info(writer, row) for row in rows]
 
     def forget(self, run_id: str) -> None:
         with self._changing(run_id) as (connection, id, is_held):
@@ -431,9 +480,19 @@ class SqliteRunWriter(RunWriter):
         _check_names(*names)
 
 
+def _statuses(reader: sqlite3.Connection) -> list[str]:
+    """Return the statuses of runs without an owner; one probe of the index for each."""
+    found, sql = list[str](), "select min(status) from runs where owner = ''"
+    (each,) = reader.execute(sql).fetchone()
+    while each is not None:
+        found.append(each)
+        (each,) = reader.execute(f"{sql} and status > ?", (each,)).fetchone()
+    return found
+
+
 def _info(writer: Writer, row: Sequence[Any]) -> RunInfo:
     """Return the facts of a row of ``_INFOS``."""
-    *facts, owner, beat = row
+    *facts, owner, beat, _ = row
     return run_info(facts, lambda: writer.is_held(owner, beat, row[0]))
 
 

@@ -77,8 +77,13 @@ as long.
 _MIGRATIONS: dict[int, str] = {1: _TABLES, 2: _PARTS, 3: _SHARED}
 """Statements that make version n of version n - 1; forward only, each in one transaction."""
 _INDEXES = (
-    "create index if not exists runs_by_touched on runs (touched, id)",
     "create index if not exists runs_by_owner on runs (owner) where owner != ''",
+    # it is not written while a run is at work, unlike the one that versions before had
+    "create index if not exists runs_by_status on runs (status, touched, id) where owner = ''",
+    "drop index if exists runs_by_touched",
+    # a run that is deleted takes its mail along, which without an index is a look at all mail
+    "create index if not exists mail_of_run on mail (run)",
+    "drop index if exists mail_by_run",
 )
 """The indexes for pages of runs and for runs with a holder; no part of a version, as every version
 works with and without them.

@@ -181,8 +181,8 @@ class TemporalEngine:
         await self._signal_soon(run_id, workflow.plan.graph.digest)
         return run_id
 
-    def list(self) -> Sequence[RunInfo]:
-        return self._runs.list()
+    def list(self, *, after: str = "", limit: int = 0) -> Sequence[RunInfo]:
+        return self._runs.list(after=after, limit=limit)
 
     def get(self, run_id: str) -> RunStatus:
         return self._runs.get(run_id)

@@ -202,8 +202,8 @@ class LocalEngine:
                 self._refused.pop(run_id, None)
         return run_id
 
-    def list(self) -> Sequence[RunInfo]:
-        return self._with_live_status(self.journal.runs())
+    def list(self, *, after: str = "", limit: int = 0) -> Sequence[RunInfo]:
+        return self._with_live_status(self.journal.runs(after=after, limit=limit))
 
     def get(self, run_id: str) -> RunStatus:
         """See ``Engine``. Raises: JournalError (AX503)."""
