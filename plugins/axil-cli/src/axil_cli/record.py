@@ -99,7 +99,7 @@ def find_run(journal: Any, name: str) -> str:
     """
     if journal.infos([name]):
         return name
-    near = journal.named(name, _SHOWN + 1) if name else []
+    near: list[str] = list(journal.named(name, _SHOWN + 1)) if name else []
     if len(near) == 1:
         return near[0]
     if not near:
