@@ -19,8 +19,8 @@ from axil.plugin import keep_secret
 from axil_journals import Entry, LocalEngine, answer_entry
 from axil_postgres import PostgresJournal
 from axil_postgres.database import Database
-from axil_postgres.journal import _TAKE_OTHERS
 from axil_postgres.listing import NAMED, PRUNE, listing, pruned
+from axil_postgres.taking import KEYS, TAKE_OTHERS
 
 Journals = Callable[..., PostgresJournal]
 
@@ -148,7 +148,7 @@ def test_runs_that_ended_or_wait_for_people_cost_a_look_nothing(journals: Journa
     given = {"now": time.time(), "most": 10, "without": [], "digests": None, "holder": 1}
 
     def planned(connection: Any) -> Any:
-        return connection.execute(f"explain (format json) {_TAKE_OTHERS}", given).fetchone()[0]
+        return connection.execute(f"explain (format json) {TAKE_OTHERS}", given).fetchone()[0]
 
     plan = json.dumps(journal.writer.database.transact(planned))
     assert "runs_by_turn" in plan
@@ -200,6 +200,33 @@ def test_pages_and_batches_read_what_is_on_them_however_many_runs_there_are(
     assert [info.run_id for info in journal.runs(limit=2)] == ["r20000", "r19999"]
     found = journal.runs(after="r5000", before=9000, limit=2, status=["done"])
     assert [info.run_id for info in found] == ["r4999", "r4998"]
+
+
+def test_a_queue_is_read_no_further_than_what_is_taken(journals: Journals) -> None:
+    """Nor are the runs of no queue, however many wait in queues."""
+    journal = journals()
+    database = journal.writer.database
+    database.rows(
+        "insert into runs (run, status, epoch, due, begun, touched, queue, key) select 'r' || n, "
+        "'open', n, case when mod(n, 2) = 0 then 0 else 1e10 + n end, 0, n, 'q', case when n < "
+        "10000 then 'a' else 'k' || mod(n, 100) end from generate_series(1, 20000) as n"
+    )
+    database.rows("vacuum analyze runs")
+    given = {"now": 1e9, "without": [], "digests": None, "queue": "q", "holder": 1, "most": 10}
+    asked: dict[str, tuple[str, Any]] = {
+        "its keys in turn": (KEYS, {**given, "after": None, "keys": 20}),
+        "the runs of no queue": (TAKE_OTHERS, given),
+    }
+    for what, (sql, values) in asked.items():
+
+        def planned(connection: Any, sql: str = sql, values: Any = values) -> Any:
+            with connection.transaction(force_rollback=True):
+                explained = f"explain (analyze, format json) {sql}"
+                return connection.execute(explained, values).fetchone()[0][0]
+
+        assert examined(database.transact(planned)["Plan"]) <= 500, what
+    database.rows("insert into queues (name) values ('q')")
+    assert len(journal.take(10, 1e9)) == 10
 
 
 def test_a_process_prunes_nothing_while_another_one_does(journals: Journals) -> None:

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import gc
 import os
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,14 @@ from axil import Workflow, run_sync
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session
 from axil_cli.source import TARGET, as_input
-from axil_journals import Engine, TriggeredRuns, TriggerSettings, read_triggers
+from axil_journals import (
+    Engine,
+    Place,
+    TriggeredRuns,
+    TriggerSettings,
+    read_queues,
+    read_triggers,
+)
 
 _GRACE_SECONDS: Final = 10.0
 
@@ -52,6 +60,12 @@ class Worker:
             "each occurrence starts one run",
         )
         parser.add_argument(
+            "--queues",
+            type=Path,
+            metavar="FILE",
+            help="a TOML file of the rules of queues, which hold for all workers of the journal",
+        )
+        parser.add_argument(
             "--drain", action="store_true", help="end when no run is due, instead of waiting"
         )
         add_shared_arguments(parser, "--workflow", "--journal")
@@ -67,6 +81,7 @@ class Worker:
             return session.reopened(header.get("origin", {}), allow)
 
         make = session.registry.resolve("engines", options.engine, "--engine")
+        queues = () if options.queues is None else read_queues(options.queues)
         journal = session.journal(options, "axil worker")
         try:
             engine = make(
@@ -75,6 +90,7 @@ class Worker:
                 find=find,
                 around=session.around,
                 loaded=options.concurrency,
+                **({"queues": queues} if queues else {}),  # of the local engine
                 allow=allow,
             )
             watching = [
@@ -112,6 +128,21 @@ class Submit:
             help="the run's id; the same id and the same input are the same run, begun once",
         )
         parser.add_argument("--thread", default="", metavar="NAME", help="the conversation")
+        parser.add_argument(
+            "--queue", default="", metavar="NAME", help="the queue in which it waits"
+        )
+        parser.add_argument(
+            "--key", default="", metavar="KEY", help="whose it is: the keys of a queue take turns"
+        )
+        parser.add_argument(
+            "--delay", type=float, metavar="SECONDS", help="how long it waits before it may begin"
+        )
+        parser.add_argument(
+            "--deadline",
+            type=float,
+            metavar="SECONDS",
+            help="it is cancelled if it has not begun by then",
+        )
         add_shared_arguments(parser, "--workflow", "--journal")
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
@@ -121,11 +152,23 @@ class Submit:
         journal = session.journal(options, "axil submit")
         given = as_input(options.input, workflow.plan.graph.spec.payload)
         origin = _kept_here(origin)
+        now = time.time()
+        place = Place(
+            queue=options.queue,
+            key=options.key,
+            start_at=None if options.delay is None else now + options.delay,
+            deadline=None if options.deadline is None else now + options.deadline,
+        )
 
         async def store() -> str:
             async with make(journal, [workflow], loaded=0) as engine:
                 return await engine.start(
-                    workflow, given, run_id=options.run_id, thread=options.thread, origin=origin
+                    workflow,
+                    given,
+                    run_id=options.run_id,
+                    thread=options.thread,
+                    origin=origin,
+                    place=place,
                 )
 
         try:

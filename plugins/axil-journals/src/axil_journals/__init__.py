@@ -11,6 +11,9 @@ _SUBJECTS = {
             RunInfo RunMail SharedJournal claimed_error due_of_end question_due unknown_error
         """,
         "memory": "MemoryJournal",
+        "queues": """
+            Place Queue QueueState chosen place_of read_queues take_by_priority
+        """,
         "threads": "admit_run left_behind_error overtaken_error",
         "writers": "GroupCommit RunPart RunWriter",
     },

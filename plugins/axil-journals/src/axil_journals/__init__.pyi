@@ -90,6 +90,15 @@ from axil_journals.pictures.scopes import (
     walk_plan as walk_plan,
 )
 from axil_journals.prompts import Prompt as Prompt, prompts_of as prompts_of
+from axil_journals.queues import (
+    Place as Place,
+    Queue as Queue,
+    QueueState as QueueState,
+    chosen as chosen,
+    place_of as place_of,
+    read_queues as read_queues,
+    take_by_priority as take_by_priority,
+)
 from axil_journals.recorder import (
     JournalRecorder as JournalRecorder,
     Recording as Recording,

@@ -16,11 +16,14 @@ import asyncio
 from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from axil import Activation
 from axil.driver import Frame, Ordinal, RunJournal
 from axil.plugin import JournalError
+
+if TYPE_CHECKING:
+    from axil_journals.queues import Queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +213,9 @@ class SharedJournal(Journal, Protocol):
         The time of a run that is due ``DUE_NOW`` is when it was last written, so that a timer that
         has come waits for no later submission.
 
+        Runs of a queue are taken by its rules (``axil_journals.Queue``); of those that a dead
+        process had, the rules are not asked again.
+
         A run is *lost* when the process that held it has died without releasing it, until it is
         written again: this run may be what ended the process. One that is released stays lost.
 
@@ -222,7 +228,17 @@ class SharedJournal(Journal, Protocol):
         ...
 
     def next_due(self, now: float) -> float | None:
-        """Return when the first run that is not due now becomes due by itself."""
+        """Return when the first run that is not due now becomes due by itself, or when the rate of
+        a queue lets the next one pass.
+        """
+        ...
+
+    def set_queues(self, queues: Collection[Queue]) -> None:
+        """Store the rules of queues, for all engines of the journal; those of others stay."""
+        ...
+
+    def queues(self) -> Sequence[Queue]:
+        """Return the queues that have rules or were used, by their names."""
         ...
 
     def release(self, run_id: str) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -20,6 +21,14 @@ from axil_journals.journal import (
     claimed_error,
     due_of_end,
     unknown_error,
+)
+from axil_journals.queues import (
+    Place,
+    Queue,
+    QueueState,
+    chosen,
+    place_of,
+    take_by_priority,
 )
 from axil_journals.recorder import Recording
 from axil_journals.rows import data_without_secrets
@@ -39,6 +48,7 @@ class _StoredRun:
     ended: str = ""
     due: float | None = DUE_NOW
     header: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    place: Place = field(default_factory=Place)
     mail: list[RunMail] = field(default_factory=list[RunMail])
     read: set[int] = field(default_factory=set[int])
 
@@ -86,6 +96,7 @@ class MemoryJournal(Recording):
         self._due: list[_Due] = []  # a heap; of some runs it has older times, too
         self._changes = ChangeSignal()
         self._posted = 0
+        self._queues: dict[str, QueueState] = {}
 
     def open(self, run_id: str) -> JournalWriter:
         return _MemoryWriter(self, run_id)
@@ -163,6 +174,27 @@ class MemoryJournal(Recording):
         if lost:
             return ()
         taken: list[str] = []
+
+        def fits(run_id: str) -> bool:
+            digest = self.stored[run_id].header.get("digest", "")
+            return run_id not in without and (digests is None or digest in digests)
+
+        def take(state: QueueState | None, room: int) -> int:
+            if state is None:
+                found = self._take(room, now, fits)
+            else:
+                found = chosen(state, _QueueRows(self, state.queue.name, now, fits), room, now)
+            for run_id in found:
+                self.stored[run_id].is_taken = True
+            taken.extend(found)
+            return len(found)
+
+        take_by_priority(list(self._queues.values()), most, take)
+        return taken
+
+    def _take(self, most: int, now: float, fits: Callable[[str], bool]) -> list[str]:
+        """Return due runs of no queue."""
+        taken: list[str] = []
         passed: list[_Due] = []
         # waiting for times that are far off costs nothing; a clock may have been put back a little
         last = max(now, time.time()) + 3600.0
@@ -170,23 +202,34 @@ class MemoryJournal(Recording):
             heapq.heappop(self._due)
             _, due, run_id = first
             run = self.stored[run_id]
-            digest = run.header.get("digest", "")
-            is_unknown = digests is not None and digest not in digests
-            if due > now or run_id in without or is_unknown:
+            if due > now or run.place.queue or not fits(run_id):
                 passed.append(first)
             else:
-                run.is_taken = True
+                run.is_taken = True  # else it would be the first again
                 taken.append(run_id)
         for each in passed:
             heapq.heappush(self._due, each)
         return taken
 
     def next_due(self, now: float) -> float | None:
-        first = self._first_due()
-        if first is None or first[1] > now:
-            return None if first is None else first[1]
-        later = (due for _, due, run_id in self._due if due > now and self._is_due(run_id, due))
+        later = [due for _, due, run_id in self._due if due > now and self._is_due(run_id, due)]
+        for name, state in self._queues.items():
+            at = state.next_at()
+            if at is not None and at > now and _QueueRows(self, name, now).due(None, 1, 1):
+                later.append(at)
         return min(later, default=None)
+
+    def set_queues(self, queues: Collection[Queue]) -> None:
+        for queue in queues:
+            self.queue_state(queue.name).queue = queue
+        self._changes.notify()
+
+    def queues(self) -> Sequence[Queue]:
+        return [state.queue for _, state in sorted(self._queues.items())]
+
+    def queue_state(self, name: str) -> QueueState:
+        """Return the state of a queue, which is there from now on."""
+        return self._queues.setdefault(name, QueueState(queue=Queue(name=name)))
 
     def _is_due(self, run_id: str, due: float) -> bool:
         run = self.stored.get(run_id)
@@ -253,6 +296,31 @@ class MemoryJournal(Recording):
         return run
 
 
+class _QueueRows:
+    """The ``QueueRows`` of one queue."""
+
+    def __init__(
+        self,
+        journal: MemoryJournal,
+        name: str,
+        now: float,
+        fits: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self._now, self._fits = now, fits
+        self._runs = {id: run for id, run in journal.stored.items() if run.place.queue == name}
+
+    def held(self) -> Mapping[str, int]:
+        return Counter(run.place.key for run in self._runs.values() if run.is_held)
+
+    def due(self, after: str | None, keys: int, most: int) -> Sequence[tuple[str, Sequence[str]]]:
+        found: dict[str, list[tuple[float, str]]] = {}
+        for id, run in self._runs.items():
+            is_due = run.due is not None and run.due <= self._now and not run.is_held
+            if is_due and (after is None or run.place.key > after) and self._fits(id):
+                found.setdefault(run.place.key, []).append((run.due or run.touched, id))
+        return [(key, [id for _, id in sorted(found[key])[:most]]) for key in sorted(found)[:keys]]
+
+
 class _MemoryWriter:
     """A ``JournalWriter`` whose entries are as safe as memory is at once."""
 
@@ -288,6 +356,11 @@ class _MemoryWriter:
         run.touched = time.time()
         run.ended = entry.data["status"] if entry.kind == "ended" else ""
         run.due = due_of_end(entry.data) if run.ended else DUE_NOW
+        if entry.kind == "run":
+            run.place = place_of(entry.data)
+            run.due = run.place.start_at or DUE_NOW
+            if run.place.queue:
+                self._journal.queue_state(run.place.queue)
 
     def kept(self) -> None:
         return None

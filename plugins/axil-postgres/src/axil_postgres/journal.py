@@ -19,6 +19,7 @@ from axil_journals import (
     Cipher,
     Damage,
     Entry,
+    Queue,
     Recording,
     RunInfo,
     RunMail,
@@ -33,33 +34,10 @@ from axil_journals import (
 from axil_postgres.codec import Codec
 from axil_postgres.database import Database
 from axil_postgres.listing import FACTS, IS_HELD, NAMED, listing, pruned
-from axil_postgres.schema import TURN
+from axil_postgres.taking import next_due, set_queues, states, taken, with_records
 from axil_postgres.writer import ROWS, Record, Writer, new_epoch
 
 _INFOS: Final = f"select {FACTS}, {IS_HELD} from runs"
-_TAKE: Final = f"""
-with found as (
-    select id from runs
-    where holder = 0 and status {{which}} 'running' and due <= %(now)s
-        and run <> all(%(without)s::text[])
-        and (%(digests)s::text[] is null or digest = '' or digest = any(%(digests)s::text[]))
-        and {TURN} <= greatest(%(now)s, extract(epoch from now()) + 3600)
-    order by {TURN}, id limit %(most)s for update skip locked
-)
-update runs set holder = %(holder)s, epoch = (random() * 9e15)::bigint
-from found where runs.id = found.id
-returning case when runs.due = 0 then runs.touched else runs.due end, runs.id, runs.run,
-    runs.epoch, runs.next
-"""
-_TAKE_LOST: Final = _TAKE.format(which="=")
-_TAKE_OTHERS: Final = _TAKE.format(which="<>")
-"""A run that its dead holder had, and that was not written since, has the status ``running``."""
-_RECORDS: Final = (
-    "select run, seq, kind, who, body, sealed, crc from entries where run = any(%s::bigint[]) "
-    "order by run, seq"
-)
-_SHORT: Final = 100
-"""Entries of a record that is read when its run is taken."""
 _POST: Final = """
 with found as (select id, holder from runs where run = %(run)s for update),
 added as (
@@ -340,7 +318,6 @@ class PostgresJournal(Recording):
         writer.finish_now()
         given = {
             "now": now,
-            "most": most,
             "without": list(without),
             "digests": None if digests is None else list(digests),
         }
@@ -348,27 +325,24 @@ class PostgresJournal(Recording):
         def doing(connection: Any) -> list[tuple[str, Record | None]]:
             with connection.transaction():
                 held = {**given, "holder": writer.database.renewed(connection)}
-                found = sorted(
-                    connection.execute(_TAKE_LOST if lost else _TAKE_OTHERS, held).fetchall()
-                )
-            short = {id: list[Any]() for _, id, _, _, next in found if next <= _SHORT}
-            if short:  # in a statement of its own: nothing else changes them now
-                for id, *row in connection.execute(_RECORDS, [list(short)]).fetchall():
-                    short[id].append(row)
-            return [
-                (run, ((epoch, next), short[id]) if id in short else None)
-                for _, id, run, epoch, next in found
-            ]
+                found = taken(connection, held, most, lost=lost)
+            return with_records(connection, found)
 
         writer.database.hold()
-        taken = dict(writer.database.transact(doing))
-        writer.taken.update(taken)
-        return list(taken)
+        records = dict(writer.database.transact(doing))
+        writer.taken.update(records)
+        return list(records)
 
     def next_due(self, now: float) -> float | None:
         self.writer.finish_now()
-        sql = "select min(due) from runs where holder = 0 and due > %s"
-        return self._rows(sql, now)[0][0]
+        return self.writer.database.transact(partial(next_due, now=now), reading=True)
+
+    def set_queues(self, queues: Collection[Queue]) -> None:
+        self.writer.database.transact(partial(set_queues, queues=queues))
+        self._rows("select pg_notify(%s, 'due')", self.config.tables)
+
+    def queues(self) -> Sequence[Queue]:
+        return [state.queue for state in self.writer.database.transact(states, reading=True)]
 
     def release(self, run_id: str) -> None:
         writer = self.writer

@@ -105,6 +105,12 @@ class Serve:
         parser.add_argument(
             "--requests-per-minute", type=float, default=600.0, metavar="N", help="for each token"
         )
+        parser.add_argument(
+            "--queue",
+            default="",
+            metavar="NAME",
+            help="the queue of the runs that are started; callers take turns in it",
+        )
         add_shared_arguments(parser, "--workflow")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
@@ -150,6 +156,7 @@ class Serve:
                 push_urls=options.push_url,
                 keep_seconds=None if options.keep_days is None else options.keep_days * 86_400,
                 loaded=options.concurrency,
+                queue=options.queue,
                 prompts=options.prompts,
                 allow=allow,
             )

@@ -36,6 +36,7 @@ from axil_journals import (
     Edit,
     Entry,
     LocalEngine,
+    Place,
     ReplayIndex,
     RunInfo,
     SharedJournal,
@@ -109,6 +110,7 @@ class RunService:
         poll_seconds: float = 1.0,
         keep_seconds: float | None = None,
         push_urls: Sequence[str] = (),
+        queue: str = "",
         **options: Any,
     ) -> None:
         """Store the settings.
@@ -123,10 +125,11 @@ class RunService:
             poll_seconds: how often the journal is read for what other processes do.
             keep_seconds: how long runs that have ended, and uploads, are kept; None: for ever.
             push_urls: addresses below which protocols may send notifications to clients.
+            queue: in which runs are put that callers start; their key is the caller.
             options: of ``LocalEngine``.
         """
         self.push_urls = tuple(push_urls)
-        self.keep_seconds = keep_seconds
+        self.keep_seconds, self.queue = keep_seconds, queue
         self.feed, self.watch_only, self.poll_seconds = Feed(), watch_only, poll_seconds
         self.max_streams, self.max_streams_each = 100, 50
         self._streams: Counter[str] = Counter()  # open streams, by caller
@@ -436,6 +439,7 @@ class RunService:
             run_id=run_id,
             thread=_thread(caller, session) if session else "",
             origin={**self._origins.get(name, {}), "serve": own},
+            place=Place(queue=self.queue, key=caller.name) if self.queue else None,
         )
         if not files:
             return await begin()

@@ -26,6 +26,7 @@ from axil_journals import (
     Cipher,
     Damage,
     Entry,
+    Queue,
     Recording,
     RunInfo,
     RunMail,
@@ -41,6 +42,7 @@ from axil_journals import (
 from axil_sqlite.codec import Codec, Stored
 from axil_sqlite.parts import Part
 from axil_sqlite.store import LONGEST_PAUSE, Store, Sync
+from axil_sqlite.taking import Wanted, next_due, set_queues, states
 from axil_sqlite.writer import LOST, Writer, insert
 
 _ROWS = (
@@ -269,49 +271,25 @@ class SqliteJournal(Recording):
         lost: bool = False,
     ) -> Sequence[str]:
         """See ``SharedJournal``; a run of an unknown digest fits every engine."""
-        writer = self.writer
-        writer.finish_now()
-        left_out = frozenset(without)
-
-        def fits(run: str, owner: str, beat: float) -> bool:
-            # one that this process no longer holds after a fault of its disk is not lost
-            is_lost = owner not in ("", writer.owner)
-            return is_lost == lost and not writer.is_held(owner, beat, run)
-
-        # each in the order of the index; few runs have an owner, and many may be due
-        where = "indexed by runs_by_owner where owner != '' and" if lost else "where"
-        sql = f"select touched, run, digest, owner, beat from runs {where} due = 0 order by touched"
-        timed = (
-            f"select due, run, digest, owner, beat from runs {where} due > 0 and due <= ? "
-            "order by due"
-        )
-        with self._reading(writer) as reader:  # no further than there is room for
-            due = (
-                run
-                for _, run, digest, owner, beat in merge(
-                    reader.execute(sql), reader.execute(timed, (now,)), key=itemgetter(0)
-                )
-                if digests is None or not digest or digest in digests
-                if run not in left_out and fits(run, owner, beat)
-            )
-            wanted = list(islice(due, most))
-        if not wanted:
-            return ()
-        with writer.lock, writer.store.writing() as connection:
-            taken: list[str] = []
-            for run in wanted:
-                sql = "select owner, beat from runs where run = ? and due <= ?"
-                found = connection.execute(sql, (run, now)).fetchone()
-                if found is not None and fits(run, *found):
-                    sql = "update runs set owner = ?, beat = ? where run = ?"
-                    connection.execute(sql, (writer.owner, time.time(), run))
-                    taken.append(run)
-            writer.taken.update(dict.fromkeys(taken, lost))
-        return taken
+        self.writer.finish_now()
+        wanted = Wanted(now=now, digests=digests, without=frozenset(without), lost=lost)
+        with self._reading(self.writer) as reader:
+            is_any = wanted.is_any(self.writer, reader)
+        return wanted.take(self.writer, most) if is_any else ()
 
     def next_due(self, now: float) -> float | None:
         self.writer.finish_now()
-        return self.query("select min(due) from runs where due > ?", now)[0][0]
+        with self._reading(self.writer) as reader:
+            return next_due(reader, now)
+
+    def set_queues(self, queues: Collection[Queue]) -> None:
+        writer = self.writer
+        with writer.lock, writer.store.writing() as connection:
+            set_queues(connection, queues)
+
+    def queues(self) -> Sequence[Queue]:
+        with self._reading(self.writer) as reader:
+            return [state.queue for state in states(reader)]
 
     def release(self, run_id: str) -> None:
         writer = self.writer

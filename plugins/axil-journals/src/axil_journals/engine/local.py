@@ -40,7 +40,15 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import (
     AbstractContextManager,
     AsyncExitStack,
@@ -64,6 +72,7 @@ from axil_journals.engine.loading import (
     BusyError,
     Gathered,
     OpenedJournal,
+    PlacingWriter,
     Trial,
     append,
     deliver,
@@ -79,6 +88,7 @@ from axil_journals.engine.status import OVER, PARKED, status_of
 from axil_journals.inspection.snapshots import snapshot
 from axil_journals.journal import Entry, RunInfo, RunMail, SharedJournal, unknown_error
 from axil_journals.memory import MemoryJournal
+from axil_journals.queues import Place, Queue
 from axil_journals.recorder import answer_entry
 from axil_journals.replay import ReplayIndex
 
@@ -120,6 +130,7 @@ class LocalEngine:
         recheck_seconds: float = RECHECK_SECONDS,
         folder_of: Callable[[str], Path | None] | None = None,
         around: Around | None = None,
+        queues: Collection[Queue] = (),
         **options: Any,
     ) -> None:
         """Store the settings; nothing is read or started before ``async with``.
@@ -135,6 +146,7 @@ class LocalEngine:
             folder_of: returns the workspace of a run by its id; None: as of the options.
             around: returns the context manager that a run is executed within. A run for which it
                 raises is left to other engines.
+            queues: rules of queues, which are stored in the journal for all its engines.
             options: for all runs, as of ``axil.Options``: ``deps``, ``channel``, ``clock``,
                 ``observers``, ``limits``, ``executor`` (it is closed with the engine) …
         """
@@ -142,7 +154,7 @@ class LocalEngine:
         self.max_loaded, self.patience_seconds = loaded, patience_seconds
         self.recheck_seconds = recheck_seconds
         self._options, self._find, self._folder_of = options, find, folder_of
-        self._around = around
+        self._around, self._queues = around, queues
         self._executor = lasting_executor(options)
         self._clock: Clock = options.pop("clock", None) or RealClock()
         self._workflows = {workflow.plan.graph.digest: workflow for workflow in workflows}
@@ -166,6 +178,8 @@ class LocalEngine:
         self._is_closed = True
 
     async def __aenter__(self) -> LocalEngine:
+        if self._queues:
+            await off_loop(self.journal, self.journal.set_queues, self._queues)
         self._is_closed = False
         self._wanted.set()
         self._pulling = asyncio.create_task(self._pull())
@@ -185,8 +199,9 @@ class LocalEngine:
         run_id: str = "",
         thread: str = "",
         origin: Mapping[str, Any] | None = None,
+        place: Place | None = None,
     ) -> str:
-        """See ``Engine``.
+        """See ``Engine``; ``place``: the queue in which it waits, and when it may begin.
 
         Raises: EngineError (AX540); JournalError: AX504, AX505, AX508, AX509; StateError.
         """
@@ -195,6 +210,8 @@ class LocalEngine:
         run_id = run_id or secrets.token_hex(8)
         async with self._locked(run_id):  # two callers may start it at once
             opened = await off_loop(self.journal, OpenedJournal, self.journal, run_id, thread)
+            if place is not None:
+                opened.writer = PlacingWriter(opened.writer, place)
             own = {"clock": self._clock, "journal": opened, "run_id": run_id}
             own |= {"thread": thread, "origin": origin or {}}
             run = workflow.begun(ManagedRun, input, attributes, {**self._options, **own})

@@ -16,12 +16,13 @@ from axil_journals import Entry, MemoryJournal, decode_value, encode_value
 from axil_testing.kit.base import Kit, claimed, require
 from axil_testing.kit.hostile import JSON, TEXTS, shown
 from axil_testing.kit.nodes import MovingClock, Tape
+from axil_testing.kit.queues import QueueLaws
 
 SOON = 500
 """Looks, one each 20 ms, until an entry that nobody waits for has become safe."""
 
 
-class JournalKit(Kit):
+class JournalKit(QueueLaws, Kit):
     """The laws of every journal: ``open(run_id)`` gives the writer of a run; ``entries``,
     ``thread``, ``runs`` and ``forget`` look at all.
     """
