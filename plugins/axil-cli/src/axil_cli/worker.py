@@ -14,6 +14,8 @@ from typing import Any, Final
 from axil import Workflow, run_sync
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session
+from axil_cli.logs import log_as_json
+from axil_cli.probes import answered_probes
 from axil_cli.source import TARGET, as_input
 from axil_journals import (
     Engine,
@@ -65,6 +67,7 @@ class Worker:
             metavar="FILE",
             help="a TOML file of the rules of queues, which hold for all workers of the journal",
         )
+        add_watched_arguments(parser)
         parser.add_argument(
             "--drain", action="store_true", help="end when no run is due, instead of waiting"
         )
@@ -72,6 +75,8 @@ class Worker:
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Execute runs until the process is asked to end."""
+        if options.log == "json":
+            log_as_json()
         workflows = [workflow for workflow, _ in _workflows(options.targets, options, session)]
         triggers = _triggers(options, session)
         workflows += [workflow for _, _, workflow, _ in triggers]
@@ -106,11 +111,24 @@ class Worker:
             ]
             gc.collect()
             gc.freeze()  # what is loaded stays: a full collection would stop the loop to look at it
-            asyncio.run(_serve(engine, session, watching, is_draining=options.drain))
+            asyncio.run(_serve(engine, session, watching, options))
         finally:
             gc.unfreeze()
             journal.close()
         return Exit.DONE
+
+
+def add_watched_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of processes that are watched by others."""
+    parser.add_argument(
+        "--status",
+        default="",
+        metavar="[HOST:]PORT",
+        help="where /healthz, /readyz, /metrics and /metrics/journal are answered, without a token",
+    )
+    parser.add_argument(
+        "--log", choices=("text", "json"), default="text", help="the form of log lines (text)"
+    )
 
 
 class Submit:
@@ -179,20 +197,23 @@ class Submit:
 
 
 async def _serve(
-    engine: Engine, session: Session, triggered: Sequence[TriggeredRuns], *, is_draining: bool
+    engine: Engine,
+    session: Session,
+    triggered: Sequence[TriggeredRuns],
+    options: argparse.Namespace,
 ) -> None:
     """Run an engine until a signal, or until no run is due; triggers start others meanwhile."""
     ending, loop = asyncio.Event(), asyncio.get_running_loop()
     given: Any = engine
     with session.interruptible(lambda: loop.call_soon_threadsafe(ending.set)):
-        async with given:
+        async with given, answered_probes(given, options.status):
             session.tell("The worker is ready; Ctrl+C ends it, and its runs stay in the journal.")
             waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(ending.wait())]
             for runs in triggered:  # before it may end because nothing is due
                 await runs.look()
             watching = [asyncio.ensure_future(runs.watch()) for runs in triggered]
             waits += watching  # none of them ends but by an error
-            if is_draining:
+            if options.drain:
                 waits.append(asyncio.ensure_future(given.idle()))
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             for waiting in waits:

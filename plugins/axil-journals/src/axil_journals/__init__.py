@@ -8,7 +8,8 @@ _SUBJECTS = {
     "Journals": {
         "journal": """
             ChangeSignal Cipher Compactor DUE_NOW ENDED Entry Journal JournalWriter
-            RunInfo RunMail SharedJournal claimed_error due_of_end question_due unknown_error
+            RunCount RunInfo RunMail SharedJournal claimed_error due_of_end question_due
+            unknown_error
         """,
         "memory": "MemoryJournal",
         "queues": """
@@ -52,6 +53,9 @@ _SUBJECTS = {
         "engine.loading": "ResumedStatus lasting_executor resume_run",
         "engine.local": "LocalEngine",
         "engine.managed": "ManagedRun",
+        "engine.metrics": """
+            METRICS EngineTally current_run_id journal_metrics process_metrics
+        """,
         "engine.protocol": "Engine RunStatus",
         "engine.status": "with_recorded_end",
         "engine.triggers": "TriggerSettings TriggeredRuns read_triggers",

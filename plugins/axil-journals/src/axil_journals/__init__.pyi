@@ -13,6 +13,13 @@ from axil_journals.engine.loading import (
 )
 from axil_journals.engine.local import LocalEngine as LocalEngine
 from axil_journals.engine.managed import ManagedRun as ManagedRun
+from axil_journals.engine.metrics import (
+    METRICS as METRICS,
+    EngineTally as EngineTally,
+    current_run_id as current_run_id,
+    journal_metrics as journal_metrics,
+    process_metrics as process_metrics,
+)
 from axil_journals.engine.protocol import Engine as Engine, RunStatus as RunStatus
 from axil_journals.engine.status import with_recorded_end as with_recorded_end
 from axil_journals.engine.triggers import (
@@ -48,6 +55,7 @@ from axil_journals.journal import (
     Entry as Entry,
     Journal as Journal,
     JournalWriter as JournalWriter,
+    RunCount as RunCount,
     RunInfo as RunInfo,
     RunMail as RunMail,
     SharedJournal as SharedJournal,

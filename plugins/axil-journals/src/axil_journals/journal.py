@@ -148,6 +148,22 @@ class RunMail:
     entry: Entry
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCount:
+    """How many runs of a queue and a graph have not ended, in one of these states.
+
+    ``due``: an engine may take them; ``held``: a process has them loaded; ``waiting``: for a
+    person or a time; ``parked``.
+    """
+
+    queue: str
+    graph: str
+    state: str
+    runs: int
+    oldest: float
+    """When the first of them was last written, or came to be due, in seconds since 1970."""
+
+
 class SharedJournal(Journal, Protocol):
     """A journal whose runs the engines of several processes share.
 
@@ -239,6 +255,10 @@ class SharedJournal(Journal, Protocol):
 
     def queues(self) -> Sequence[Queue]:
         """Return the queues that have rules or were used, by their names."""
+        ...
+
+    def counts(self, now: float) -> Sequence[RunCount]:
+        """Return how many runs have not ended. It costs what it counts, not what has ended."""
         ...
 
     def release(self, run_id: str) -> None:

@@ -16,6 +16,7 @@ from axil_journals.journal import (
     Compactor,
     Entry,
     JournalWriter,
+    RunCount,
     RunInfo,
     RunMail,
     claimed_error,
@@ -218,6 +219,28 @@ class MemoryJournal(Recording):
             if at is not None and at > now and _QueueRows(self, name, now).due(None, 1, 1):
                 later.append(at)
         return min(later, default=None)
+
+    def counts(self, now: float) -> Sequence[RunCount]:
+        found: dict[tuple[str, str, str], list[float]] = {}
+        for run in list(self.stored.values()):
+            if not run.count:
+                continue
+            is_due = run.due is not None and run.due <= now
+            if run.is_held:
+                state = "held"
+            elif run.ended in ENDED and not is_due:
+                continue
+            elif run.ended == "parked" and not is_due:
+                state = "parked"
+            else:
+                state = "due" if is_due else "waiting"
+            at = (run.due or run.touched) if state == "due" else run.touched
+            key = (run.place.queue, str(run.header.get("graph", "")), state)
+            found.setdefault(key, []).append(at)
+        return [
+            RunCount(queue=queue, graph=graph, state=state, runs=len(at), oldest=min(at))
+            for (queue, graph, state), at in sorted(found.items())
+        ]
 
     def set_queues(self, queues: Collection[Queue]) -> None:
         for queue in queues:

@@ -21,6 +21,7 @@ from axil_journals import (
     Entry,
     Queue,
     Recording,
+    RunCount,
     RunInfo,
     RunMail,
     RunWriter,
@@ -33,7 +34,7 @@ from axil_journals import (
 )
 from axil_postgres.codec import Codec
 from axil_postgres.database import Database
-from axil_postgres.listing import FACTS, IS_HELD, NAMED, listing, pruned
+from axil_postgres.listing import COUNTS, FACTS, IS_HELD, NAMED, listing, pruned
 from axil_postgres.taking import next_due, set_queues, states, taken, with_records
 from axil_postgres.writer import ROWS, Record, Writer, new_epoch
 
@@ -343,6 +344,12 @@ class PostgresJournal(Recording):
 
     def queues(self) -> Sequence[Queue]:
         return [state.queue for state in self.writer.database.transact(states, reading=True)]
+
+    def counts(self, now: float) -> Sequence[RunCount]:
+        self.writer.finish_now()
+        names = ("queue", "graph", "state", "runs", "oldest")
+        found = self.writer.database.rows(COUNTS, {"now": now})
+        return [RunCount(**dict(zip(names, row, strict=True))) for row in found]
 
     def release(self, run_id: str) -> None:
         writer = self.writer

@@ -36,6 +36,20 @@ kinds as (
 """The statuses that there are and that are wanted; one probe of the index for each."""
 NAMED: Final = "select run from runs where run ~>=~ %s order by run using ~<~ limit %s"
 """The ids from one on, in the order of bytes."""
+COUNTS: Final = """
+select queue, graph, 'due', count(*), min(case when due = 0 then touched else due end)
+from runs where holder = 0 and due is not null and due <= %(now)s group by 1, 2
+union all
+select queue, graph, 'held', count(*), min(touched) from runs where holder <> 0 group by 1, 2
+union all
+select queue, graph, case when status = 'parked' then 'parked' else 'waiting' end, count(*),
+    min(touched)
+from runs where holder = 0 and status in ('open', 'paused', 'parked')
+    and (due is null or due > %(now)s)
+group by 1, 2, 3 order by 1, 2, 3
+"""
+"""The runs that have not ended, by queue, graph and state: by the indexes of runs without a holder,
+of which the ended ones are left out."""
 PRUNE: Final = f"""
 with recursive kinds as (select unnest(%s::text[]) as status),
 old as (

@@ -101,6 +101,8 @@ class Writer(GroupCommit["PostgresRunWriter"]):
         read when it was taken, and not used since."""
         self._thread: threading.Thread | None = None
         self._is_closed = False
+        self.commits = 0
+        """The number of transactions so far."""
 
     def finish(self, run: PostgresRunWriter) -> None:
         self.finishing.add(run)
@@ -164,6 +166,7 @@ class Writer(GroupCommit["PostgresRunWriter"]):
                 if not parts:
                     return
                 faults = self.database.transact(lambda connection: self._put(connection, parts))
+                self.commits += 1
             # whatever it is: the waiters get it, and nothing is written behind a gap
             except BaseException as error:
                 is_ours = isinstance(error, AxilError)

@@ -32,6 +32,7 @@ from typing import Any, BinaryIO, Final, ParamSpec, TypeVar, cast
 
 from axil import MISSING, AxilError, Workflow
 from axil.plugin import JournalError, did_you_mean, hook_manager, thaw
+from axil_cli import answered_probes
 from axil_journals import (
     Edit,
     Entry,
@@ -111,6 +112,7 @@ class RunService:
         keep_seconds: float | None = None,
         push_urls: Sequence[str] = (),
         queue: str = "",
+        status: str = "",
         **options: Any,
     ) -> None:
         """Store the settings.
@@ -126,10 +128,11 @@ class RunService:
             keep_seconds: how long runs that have ended, and uploads, are kept; None: for ever.
             push_urls: addresses below which protocols may send notifications to clients.
             queue: in which runs are put that callers start; their key is the caller.
+            status: the address at which probes and metrics are answered; empty: nowhere.
             options: of ``LocalEngine``.
         """
         self.push_urls = tuple(push_urls)
-        self.keep_seconds, self.queue = keep_seconds, queue
+        self.keep_seconds, self.queue, self._status = keep_seconds, queue, status
         self.feed, self.watch_only, self.poll_seconds = Feed(), watch_only, poll_seconds
         self.max_streams, self.max_streams_each = 100, 50
         self._streams: Counter[str] = Counter()  # open streams, by caller
@@ -152,7 +155,7 @@ class RunService:
         if self.watch_only:
             yield self
             return
-        async with self.engine:
+        async with self.engine, answered_probes(self.engine, self._status):
             tidying = asyncio.create_task(self._tidying())
             try:
                 yield self

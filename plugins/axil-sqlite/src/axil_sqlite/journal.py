@@ -28,6 +28,7 @@ from axil_journals import (
     Entry,
     Queue,
     Recording,
+    RunCount,
     RunInfo,
     RunMail,
     RunWriter,
@@ -42,7 +43,7 @@ from axil_journals import (
 from axil_sqlite.codec import Codec, Stored
 from axil_sqlite.parts import Part
 from axil_sqlite.store import LONGEST_PAUSE, Store, Sync
-from axil_sqlite.taking import Wanted, next_due, set_queues, states
+from axil_sqlite.taking import Wanted, counts, next_due, set_queues, states
 from axil_sqlite.writer import LOST, Writer, insert
 
 _ROWS = (
@@ -290,6 +291,11 @@ class SqliteJournal(Recording):
     def queues(self) -> Sequence[Queue]:
         with self._reading(self.writer) as reader:
             return [state.queue for state in states(reader)]
+
+    def counts(self, now: float) -> Sequence[RunCount]:
+        self.writer.finish_now()
+        with self._reading(self.writer) as reader:
+            return counts(reader, now)
 
     def release(self, run_id: str) -> None:
         writer = self.writer

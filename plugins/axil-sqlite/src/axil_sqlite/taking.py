@@ -13,7 +13,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
-from axil_journals import Queue, QueueState, chosen, take_by_priority
+from axil_journals import Queue, QueueState, RunCount, chosen, take_by_priority
 from axil_sqlite.writer import Writer
 
 _STATES = (
@@ -27,6 +27,24 @@ _WITH_DUE = (
 )
 _COME = "due > 0 and owner = '' and queue != '' and due <= ?"
 """The runs of queues whose time has come."""
+_COUNTS = """
+select queue, graph, 'due', count(*), min(case when due = 0 then touched else due end)
+from runs where owner = '' and due is not null and due <= :now
+    and queue = '' group by 1, 2
+union all
+select queue, graph, 'due', count(*), min(case when due = 0 then touched else due end)
+from runs where owner = '' and queue != '' and (due = 0 or (due > 0 and due <= :now))
+group by 1, 2
+union all
+select queue, graph, 'held', count(*), min(touched)
+from runs indexed by runs_by_owner where owner != '' group by 1, 2
+union all
+select queue, graph, case when status = 'parked' then 'parked' else 'waiting' end, count(*),
+    min(touched)
+from runs where owner = '' and status in ('open', 'paused', 'parked')
+    and (due is null or due > :now)
+group by 1, 2, 3 order by 1, 2, 3
+"""
 _COLUMNS = "run, digest, owner, beat"
 
 
@@ -144,6 +162,13 @@ def next_due(reader: sqlite3.Connection, now: float) -> float | None:
     ]
     times += [_state(row).next_at() for row in reader.execute(_WITH_DUE)]
     return min((at for at in times if at is not None and at > now), default=None)
+
+
+def counts(reader: sqlite3.Connection, now: float) -> list[RunCount]:
+    """Return how many runs have not ended, by queue, graph and state."""
+    found = reader.execute(_COUNTS, {"now": now}).fetchall()
+    names = ("queue", "graph", "state", "runs", "oldest")
+    return [RunCount(**dict(zip(names, row, strict=True))) for row in found]
 
 
 def set_queues(connection: sqlite3.Connection, queues: Collection[Queue]) -> None:

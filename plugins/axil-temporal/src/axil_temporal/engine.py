@@ -139,6 +139,7 @@ class TemporalEngine:
             journal, workflows, find=self._found, loaded=0, recheck_seconds=recheck_seconds
         )
         self.journal: SharedJournal = self._runs.journal
+        self.tally = self._runs.tally
         self._workflows = {each.plan.graph.digest: each for each in workflows}
         self._versions: dict[str, _Version] = {}
         self._client: Client | None = None

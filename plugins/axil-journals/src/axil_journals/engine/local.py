@@ -83,12 +83,13 @@ from axil_journals.engine.loading import (
     off_loop,
 )
 from axil_journals.engine.managed import ManagedRun
+from axil_journals.engine.metrics import RUN_ID, EngineTally
 from axil_journals.engine.protocol import RunStatus
 from axil_journals.engine.status import OVER, PARKED, status_of
 from axil_journals.inspection.snapshots import snapshot
 from axil_journals.journal import Entry, RunInfo, RunMail, SharedJournal, unknown_error
 from axil_journals.memory import MemoryJournal
-from axil_journals.queues import Place, Queue
+from axil_journals.queues import Place, Queue, place_of
 from axil_journals.recorder import answer_entry
 from axil_journals.replay import ReplayIndex
 
@@ -155,6 +156,8 @@ class LocalEngine:
         self.recheck_seconds = recheck_seconds
         self._options, self._find, self._folder_of = options, find, folder_of
         self._around, self._queues = around, queues
+        self.tally = EngineTally()
+        """What it took, and what its runs used."""
         self._executor = lasting_executor(options)
         self._clock: Clock = options.pop("clock", None) or RealClock()
         self._workflows = {workflow.plan.graph.digest: workflow for workflow in workflows}
@@ -382,9 +385,12 @@ class LocalEngine:
         now, digests = wall_time(self._clock), None if self._find else list(self._workflows)
         take = partial(journal.take, digests=digests, without=list(self._refused))
         if lost := await off_loop(journal, take, 1, now, lost=True):
+            self.tally.count("axil_takes_total")
             await self._try(lost[0])
             return None
         taken = await off_loop(journal, take, room, now)
+        if taken:
+            self.tally.count("axil_takes_total", len(taken))
         await asyncio.gather(*map(self._load, taken))
         return await off_loop(journal, journal.next_due, now) if len(taken) < room else None
 
@@ -429,9 +435,11 @@ class LocalEngine:
                 if self._folder_of is not None:
                     options["workspace"] = self._folder_of(run_id)
                 around: AbstractContextManager[Any] = nullcontext()
+                queue = ""
 
                 def workflow_of(replay: ReplayIndex, entries: Sequence[Entry]) -> Workflow:
-                    nonlocal around
+                    nonlocal around, queue
+                    queue = "" if replay.header is None else place_of(replay.header.data).queue
                     if self._around is not None:
                         around = self._around(replay.origin, entries)
                     return self._workflow_of(replay)
@@ -448,7 +456,7 @@ class LocalEngine:
                 if found is not None:
                     workflow, run = found
                     self._loaded[run_id] = _Loaded(
-                        run, asyncio.create_task(self._work(workflow, run, around))
+                        run, asyncio.create_task(self._work(workflow, run, around, queue))
                     )
             if found is None and trial is not None and trial.parked:
                 log.error("run %s is parked: %s", run_id, trial.parked)
@@ -479,12 +487,20 @@ class LocalEngine:
             log.exception("the hooks of the parked run %s failed", run_id)
 
     async def _work(
-        self, workflow: Workflow, run: ManagedRun, around: AbstractContextManager[Any]
+        self,
+        workflow: Workflow,
+        run: ManagedRun,
+        around: AbstractContextManager[Any],
+        queue: str,
     ) -> None:
         result: Result | None = None
+        RUN_ID.set(run.id)  # of this task, and of those that it starts
+        used = {} if run.recorder is None else dict(run.recorder.used)
         try:
             with around:
                 result = await self._execute(workflow, run)
+            of = {"queue": queue, "workflow": workflow.plan.graph.spec.id}
+            self.tally.ended(result, of, used)
             await finish(self.journal, run, result, self._mail)
         except Exception as error:  # noqa: BLE001  # of a component, or of the journal
             await self._interrupted(run.id, error)

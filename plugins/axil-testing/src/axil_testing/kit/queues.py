@@ -121,3 +121,32 @@ class QueueLaws:
             await self._forgotten(journal, [late])
 
         self.wait(law())
+
+    @claimed("shared")
+    def test_the_runs_that_have_not_ended_are_counted_by_state(self: Any) -> None:
+        async def law() -> None:
+            journal = await self.opened()
+            (name,) = self.own("counted")
+            own = await self.queued(journal, name, "due1", "due2", "held", "asks", "later", "over")
+            for key, data in (
+                ("asks", {"status": "paused"}),
+                ("later", {"status": "paused", "questions": [{"id": "t", "due": 1e12}]}),
+                ("over", {"status": "done"}),
+                ("due2", {"status": "parked"}),
+            ):
+                await self.append(journal, own[key], Entry("ended", data=data))
+            holder = journal.open(own["held"])
+            holder.append(Entry("resumed"))
+            if (waiting := holder.kept()) is not None:
+                await waiting
+            found = {
+                each.state: (each.graph, each.runs)
+                for each in journal.counts(1e11)
+                if each.queue == name
+            }
+            wanted = {"due": 1, "held": 1, "waiting": 2, "parked": 1}
+            require(found == {state: ("g", runs) for state, runs in wanted.items()}, f"{found}")
+            holder.close()
+            await self._forgotten(journal, own.values())
+
+        self.wait(law())
