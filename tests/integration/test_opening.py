@@ -100,12 +100,17 @@ def test_functions_of_ones_own_are_known_to_every_command(folder):
 
 def test_a_run_that_is_submitted_is_executed_with_the_functions_that_it_was_submitted_with(folder):
     own = ("--functions", "own", "--allow", "code")
-    run_id = axil(folder, "submit", "flow.yaml", "--input", "hello", *own).strip()
+    place = ("--queue", "mail", "--key", "acme", "--deadline", "600")
+    run_id = axil(folder, "submit", "flow.yaml", "--input", "hello", *own, *place).strip()
+    (folder / "queues.toml").write_text("[mail]\nconcurrency = 1\n", "utf-8")
     # the worker is given leave for code, and finds the folder in the record
-    axil(folder, "worker", "--drain", "--allow", "code")
+    axil(folder, "worker", "--drain", "--allow", "code", "--queues", "queues.toml")
     shown = json.loads(axil(folder, "runs", "show", run_id, "--json"))
     assert shown["run"]["status"] == "done"
-    assert "HELLO" in axil(folder, "runs", "export", run_id)
+    record = axil(folder, "runs", "export", run_id)
+    assert "HELLO" in record
+    kept = json.loads(record.splitlines()[0])["data"]["place"]
+    assert (kept["queue"], kept["key"]) == ("mail", "acme")
 
 
 def test_a_fork_and_a_migrated_run_keep_the_functions_of_their_run(folder):

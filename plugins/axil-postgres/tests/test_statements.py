@@ -19,7 +19,8 @@ from axil.plugin import keep_secret
 from axil_journals import Entry, LocalEngine, answer_entry
 from axil_postgres import PostgresJournal
 from axil_postgres.database import Database
-from axil_postgres.journal import _TAKE_OTHERS
+from axil_postgres.listing import NAMED, PRUNE, listing, pruned
+from axil_postgres.taking import KEYS, TAKE_OTHERS
 
 Journals = Callable[..., PostgresJournal]
 
@@ -147,13 +148,101 @@ def test_runs_that_ended_or_wait_for_people_cost_a_look_nothing(journals: Journa
     given = {"now": time.time(), "most": 10, "without": [], "digests": None, "holder": 1}
 
     def planned(connection: Any) -> Any:
-        return connection.execute(f"explain (format json) {_TAKE_OTHERS}", given).fetchone()[0]
+        return connection.execute(f"explain (format json) {TAKE_OTHERS}", given).fetchone()[0]
 
     plan = json.dumps(journal.writer.database.transact(planned))
     assert "runs_by_turn" in plan
     (pages,) = rows("select pg_relation_size('runs_by_turn') / 8192")[0]
     assert pages <= 2
     assert journal.take(10, time.time()) == ["due"]
+
+
+def examined(plan: Any) -> float:
+    """Return how many rows a statement read from tables and indexes."""
+    own = 0.0
+    if "Relation Name" in plan:
+        seen = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)
+        own = seen * plan["Actual Loops"]
+    return own + sum(map(examined, plan.get("Plans", ())))
+
+
+def test_pages_and_batches_read_what_is_on_them_however_many_runs_there_are(
+    journals: Journals,
+) -> None:
+    journal = journals()
+    database = journal.writer.database
+    database.rows(
+        "insert into runs (run, status, epoch, due, begun, touched) select 'r' || n, "
+        "case when mod(n, 100) = 0 then 'failed' when n < 10000 then 'done' else 'paused' end, n, "
+        "case when mod(n, 3) = 0 then 1e10 + n end, 0, n from generate_series(1, 20000) as n"
+    )
+    database.rows("vacuum analyze runs")
+    page = {"all": True, "status": [], "touched": 5000.0, "id": 5000, "before": 9000, "most": 50}
+    some = {**page, "all": False}
+    first = listing(is_after=False, is_before=False)
+    middle = listing(is_after=True, is_before=True)
+    asked: dict[str, tuple[str, Any, int]] = {
+        "the first page": (first, page, 250),
+        "a page in the middle": (middle, page, 250),
+        "a rare status": (first, {**some, "status": ["failed"]}, 150),
+        "a status that no run has": (first, {**some, "status": ["parked"]}, 50),
+        "a name that no run has": (NAMED, ("nope", 6), 20),
+        "a batch to be forgotten": (PRUNE, (["done", "failed"], 9000.0, 50, 50), 400),
+    }
+    for what, (sql, given, most) in asked.items():
+
+        def planned(connection: Any, sql: str = sql, given: Any = given) -> Any:
+            with connection.transaction(force_rollback=True):
+                explained = f"explain (analyze, format json) {sql}"
+                return connection.execute(explained, given).fetchone()[0][0]
+
+        assert examined(database.transact(planned)["Plan"]) <= most, what
+    assert [info.run_id for info in journal.runs(limit=2)] == ["r20000", "r19999"]
+    found = journal.runs(after="r5000", before=9000, limit=2, status=["done"])
+    assert [info.run_id for info in found] == ["r4999", "r4998"]
+
+
+def test_a_queue_is_read_no_further_than_what_is_taken(journals: Journals) -> None:
+    """Nor are the runs of no queue, however many wait in queues."""
+    journal = journals()
+    database = journal.writer.database
+    database.rows(
+        "insert into runs (run, status, epoch, due, begun, touched, queue, key) select 'r' || n, "
+        "'open', n, case when mod(n, 2) = 0 then 0 else 1e10 + n end, 0, n, 'q', case when n < "
+        "10000 then 'a' else 'k' || mod(n, 100) end from generate_series(1, 20000) as n"
+    )
+    database.rows("vacuum analyze runs")
+    given = {"now": 1e9, "without": [], "digests": None, "queue": "q", "holder": 1, "most": 10}
+    asked: dict[str, tuple[str, Any]] = {
+        "its keys in turn": (KEYS, {**given, "after": None, "keys": 20}),
+        "the runs of no queue": (TAKE_OTHERS, given),
+    }
+    for what, (sql, values) in asked.items():
+
+        def planned(connection: Any, sql: str = sql, values: Any = values) -> Any:
+            with connection.transaction(force_rollback=True):
+                explained = f"explain (analyze, format json) {sql}"
+                return connection.execute(explained, values).fetchone()[0][0]
+
+        assert examined(database.transact(planned)["Plan"]) <= 500, what
+    database.rows("insert into queues (name) values ('q')")
+    assert len(journal.take(10, 1e9)) == 10
+
+
+def test_a_process_prunes_nothing_while_another_one_does(journals: Journals) -> None:
+    journal = journals(retain_days=1.0)
+    database = journal.writer.database
+    sql = "insert into runs (run, status, epoch, begun, touched) values ('r', 'done', 1, 0, 0)"
+    database.rows(sql)
+    given = (1.0, ["failed"], 1)
+
+    def beside(connection: Any) -> int:
+        with connection.transaction():
+            pruned(connection, given)
+            return database.prune()
+
+    assert database.transact(beside) == 0
+    assert database.prune() == 1
 
 
 def test_many_runs_are_begun_taken_read_and_claimed_in_as_many_statements_as_one(

@@ -62,7 +62,7 @@ def test_a_run_of_another_caller_does_not_exist(client):
     ):
         answer = client.post(f"/v1/runs/{run_id}/{path}", json=sent, headers=as_caller(BEN))
         assert answer.status_code == 404, path
-    assert client.get("/v1/runs", headers=as_caller(BEN)).json()["total"] == 0
+    assert client.get("/v1/runs", headers=as_caller(BEN)).json()["runs"] == []
 
 
 def test_a_token_does_only_what_it_has_the_right_to(client):

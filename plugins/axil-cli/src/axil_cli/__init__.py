@@ -10,7 +10,9 @@ _SUBJECTS = {
         "command": "Command Exit Session equipped problems_of",
         "plain": "as_json table_lines",
         "record": "find_run",
-        "worker": "Submit Worker",
+        "worker": "Submit Worker add_watched_arguments",
+        "logs": "log_as_json",
+        "probes": "answered_probes",
     },
     "Servers of commands": {
         "connections": "HOST bounded_protocol",

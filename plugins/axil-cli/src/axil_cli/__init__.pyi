@@ -16,6 +16,12 @@ from axil_cli.connections import HOST as HOST, bounded_protocol as bounded_proto
 from axil_cli.draft.errors import DraftError as DraftError
 from axil_cli.draft.files import Draft as Draft, draft_of as draft_of
 from axil_cli.draft.record import DraftRecord as DraftRecord
+from axil_cli.logs import log_as_json as log_as_json
 from axil_cli.plain import as_json as as_json, table_lines as table_lines
+from axil_cli.probes import answered_probes as answered_probes
 from axil_cli.record import find_run as find_run
-from axil_cli.worker import Submit as Submit, Worker as Worker
+from axil_cli.worker import (
+    Submit as Submit,
+    Worker as Worker,
+    add_watched_arguments as add_watched_arguments,
+)

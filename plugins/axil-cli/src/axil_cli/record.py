@@ -26,6 +26,7 @@ from axil_cli.source import hooked
 from axil_files import PythonTarget, load, load_spec, python_target, spec_changes
 
 _OFF: Final = ("off", "none", "no", "0")
+_SHOWN: Final = 5  # of several runs that begin so
 _LISTED: Final = "axil runs list shows them."
 _UNREADABLE: Final = ("AX513", "AX514", "AX515")
 """Errors of keys: a journal that is encrypted is never left out silently."""
@@ -112,12 +113,12 @@ def find_run(journal: Any, name: str) -> str:
     """
     if journal.infos([name]):
         return name
-    near = [each.run_id for each in journal.runs() if name and each.run_id.startswith(name)]
+    near: list[str] = list(journal.named(name, _SHOWN + 1)) if name else []
     if len(near) == 1:
         return near[0]
     if not near:
         raise unknown_run(name)
-    message = f'several runs begin with "{name}": {", ".join(near[:5])}.'
+    message = f'several runs begin with "{name}": {", ".join(near[:_SHOWN])}.'
     raise JournalError(message, id="AX503", hint=_LISTED)
 
 

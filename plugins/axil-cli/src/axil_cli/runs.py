@@ -6,7 +6,7 @@ import argparse
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -52,8 +52,10 @@ from axil_journals import (
 
 _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
 """The form of ids of questions: the activation, and the number of the question in it."""
-_PAUSE_SECONDS: Final = 0.01
-"""Between two runs that are forgotten: other processes that wait for the journal come first."""
+_AT_ONCE: Final = 1000
+"""Runs that are read, or forgotten in one transaction, at most."""
+_BATCH_SECONDS: Final = 0.05
+"""How long a transaction that forgets runs is to take."""
 _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled", "parked")
 
 
@@ -503,19 +505,19 @@ class Runs:
 
     def _prune(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         before, ended = time.time() - options.older_than * 86_400, options.status or ["done"]
-        old = [info for info in journal.runs(status=ended) if info.touched < before]
-        if not options.dry_run:
-            old = [info for info in old if _forgotten(journal, info.run_id, session)]
-            for info in old if options.files else ():
+        ids, is_dry = list[str](), options.dry_run
+        for some in (_listed if is_dry else _pruned)(journal, before, ended):
+            for info in some if options.files and not is_dry else ():
                 remove_folder(options.files, info.run_id)
-            if hasattr(journal, "shrink"):
-                journal.shrink()
-        if options.format == "json":
-            session.say_json([info.run_id for info in old])
-        else:
-            for line in run_table(old, time.time()):
+            for line in run_table(some, time.time()) if options.format != "json" else ():
                 session.say(line)
-            session.tell(f"{len(old)} run(s) {'would be' if options.dry_run else 'are'} forgotten.")
+            ids += [info.run_id for info in some]
+        if not is_dry and hasattr(journal, "shrink"):
+            journal.shrink()
+        if options.format == "json":
+            session.say_json(ids)
+        else:
+            session.tell(f"{len(ids)} run(s) {'would be' if is_dry else 'are'} forgotten.")
         return Exit.DONE
 
     def _repair(self, options: argparse.Namespace, session: Session) -> int:
@@ -602,17 +604,28 @@ def _tell_changed(
         session.tell(f"    With what is there now: {now}, or {other}.")
 
 
-def _forgotten(journal: Any, run_id: str, session: Session) -> bool:
-    """Return whether a run was forgotten; one that is resumed meanwhile stays."""
-    try:
-        journal.forget(run_id)
-        time.sleep(_PAUSE_SECONDS)
-    except JournalError as error:
-        if error.id not in ("AX503", "AX506"):
-            raise
-        session.tell(f"{run_id} is left: {error.message}")
-        return False
-    return True
+def _listed(journal: Any, before: float, status: Sequence[str]) -> Iterator[Sequence[RunInfo]]:
+    """Yield the runs that would be forgotten, page by page."""
+    after = ""
+    while some := journal.runs(status=status, before=before, after=after, limit=_AT_ONCE):
+        yield some
+        after = some[-1].run_id
+
+
+def _pruned(journal: Any, before: float, status: Sequence[str]) -> Iterator[Sequence[RunInfo]]:
+    """Forget runs in batches, and yield those of each."""
+    size = 16
+    while True:
+        began = time.monotonic()
+        some = journal.prune(before, status=status, limit=size)
+        took = time.monotonic() - began
+        if some:
+            yield some
+        if len(some) < size:
+            return
+        # others that write to SQLite wait for a batch; the next one comes after them
+        size = min(_AT_ONCE, 2 * size) if took < _BATCH_SECONDS else max(1, size // 2)
+        time.sleep(took)
 
 
 def _requirements(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import gc
 import os
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -13,8 +14,17 @@ from typing import Any, Final
 from axil import Workflow, run_sync
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session
+from axil_cli.logs import log_as_json
+from axil_cli.probes import answered_probes
 from axil_cli.source import TARGET, as_input
-from axil_journals import Engine, TriggeredRuns, TriggerSettings, read_triggers
+from axil_journals import (
+    Engine,
+    Place,
+    TriggeredRuns,
+    TriggerSettings,
+    read_queues,
+    read_triggers,
+)
 
 _GRACE_SECONDS: Final = 10.0
 
@@ -52,12 +62,21 @@ class Worker:
             "each occurrence starts one run",
         )
         parser.add_argument(
+            "--queues",
+            type=Path,
+            metavar="FILE",
+            help="a TOML file of the rules of queues, which hold for all workers of the journal",
+        )
+        add_watched_arguments(parser)
+        parser.add_argument(
             "--drain", action="store_true", help="end when no run is due, instead of waiting"
         )
         add_shared_arguments(parser, "--workflow", "--journal")
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Execute runs until the process is asked to end."""
+        if options.log == "json":
+            log_as_json()
         workflows = [workflow for workflow, _ in _workflows(options.targets, options, session)]
         triggers = _triggers(options, session)
         workflows += [workflow for _, _, workflow, _ in triggers]
@@ -67,6 +86,7 @@ class Worker:
             return session.reopened(header.get("origin", {}), header.get("allow", allow))
 
         make = session.registry.resolve("engines", options.engine, "--engine")
+        queues = () if options.queues is None else read_queues(options.queues)
         journal = session.journal(options, "axil worker")
         try:
             engine = make(
@@ -76,6 +96,7 @@ class Worker:
                 around=session.around,
                 leave=session.granted,
                 loaded=options.concurrency,
+                **({"queues": queues} if queues else {}),  # of the local engine
                 allow=allow,
             )
             watching = [
@@ -91,11 +112,24 @@ class Worker:
             ]
             gc.collect()
             gc.freeze()  # what is loaded stays: a full collection would stop the loop to look at it
-            asyncio.run(_serve(engine, session, watching, is_draining=options.drain))
+            asyncio.run(_serve(engine, session, watching, options))
         finally:
             gc.unfreeze()
             journal.close()
         return Exit.DONE
+
+
+def add_watched_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of processes that are watched by others."""
+    parser.add_argument(
+        "--status",
+        default="",
+        metavar="[HOST:]PORT",
+        help="where /healthz, /readyz, /metrics and /metrics/journal are answered, without a token",
+    )
+    parser.add_argument(
+        "--log", choices=("text", "json"), default="text", help="the form of log lines (text)"
+    )
 
 
 class Submit:
@@ -113,6 +147,21 @@ class Submit:
             help="the run's id; the same id and the same input are the same run, begun once",
         )
         parser.add_argument("--thread", default="", metavar="NAME", help="the conversation")
+        parser.add_argument(
+            "--queue", default="", metavar="NAME", help="the queue in which it waits"
+        )
+        parser.add_argument(
+            "--key", default="", metavar="KEY", help="whose it is: the keys of a queue take turns"
+        )
+        parser.add_argument(
+            "--delay", type=float, metavar="SECONDS", help="how long it waits before it may begin"
+        )
+        parser.add_argument(
+            "--deadline",
+            type=float,
+            metavar="SECONDS",
+            help="it is cancelled if it has not begun by then",
+        )
         add_shared_arguments(parser, "--workflow", "--journal")
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
@@ -122,11 +171,23 @@ class Submit:
         journal = session.journal(options, "axil submit")
         given = as_input(options.input, workflow.plan.graph.spec.payload)
         origin = _kept_here(origin)
+        now = time.time()
+        place = Place(
+            queue=options.queue,
+            key=options.key,
+            start_at=None if options.delay is None else now + options.delay,
+            deadline=None if options.deadline is None else now + options.deadline,
+        )
 
         async def store() -> str:
             async with make(journal, [workflow], loaded=0) as engine:
                 return await engine.start(
-                    workflow, given, run_id=options.run_id, thread=options.thread, origin=origin
+                    workflow,
+                    given,
+                    run_id=options.run_id,
+                    thread=options.thread,
+                    origin=origin,
+                    place=place,
                 )
 
         try:
@@ -137,20 +198,23 @@ class Submit:
 
 
 async def _serve(
-    engine: Engine, session: Session, triggered: Sequence[TriggeredRuns], *, is_draining: bool
+    engine: Engine,
+    session: Session,
+    triggered: Sequence[TriggeredRuns],
+    options: argparse.Namespace,
 ) -> None:
     """Run an engine until a signal, or until no run is due; triggers start others meanwhile."""
     ending, loop = asyncio.Event(), asyncio.get_running_loop()
     given: Any = engine
     with session.interruptible(lambda: loop.call_soon_threadsafe(ending.set)):
-        async with given:
+        async with given, answered_probes(given, options.status):
             session.tell("The worker is ready; Ctrl+C ends it, and its runs stay in the journal.")
             waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(ending.wait())]
             for runs in triggered:  # before it may end because nothing is due
                 await runs.look()
             watching = [asyncio.ensure_future(runs.watch()) for runs in triggered]
             waits += watching  # none of them ends but by an error
-            if is_draining:
+            if options.drain:
                 waits.append(asyncio.ensure_future(given.idle()))
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             for waiting in waits:

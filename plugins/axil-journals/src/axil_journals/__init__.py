@@ -7,10 +7,14 @@ from axil.plugin import lazy_names
 _SUBJECTS = {
     "Journals": {
         "journal": """
-            ChangeSignal Cipher Compactor DUE_NOW Entry Journal JournalWriter
-            RunInfo RunMail SharedJournal claimed_error due_of_end question_due unknown_error
+            ChangeSignal Cipher Compactor DUE_NOW ENDED Entry Journal JournalWriter
+            RunCount RunInfo RunMail SharedJournal claimed_error due_of_end question_due
+            unknown_error
         """,
         "memory": "MemoryJournal",
+        "queues": """
+            Place Queue QueueState chosen place_of read_queues take_by_priority
+        """,
         "threads": "admit_run left_behind_error overtaken_error",
         "writers": "GroupCommit RunPart RunWriter",
     },
@@ -49,6 +53,9 @@ _SUBJECTS = {
         "engine.loading": "ResumedStatus lasting_executor resume_run",
         "engine.local": "LocalEngine",
         "engine.managed": "ManagedRun",
+        "engine.metrics": """
+            METRICS EngineTally current_run_id journal_metrics process_metrics
+        """,
         "engine.protocol": "Engine RunStatus",
         "engine.status": "with_recorded_end",
         "engine.triggers": "TriggerSettings TriggeredRuns read_triggers",

@@ -13,6 +13,13 @@ from axil_journals.engine.loading import (
 )
 from axil_journals.engine.local import LocalEngine as LocalEngine
 from axil_journals.engine.managed import ManagedRun as ManagedRun
+from axil_journals.engine.metrics import (
+    METRICS as METRICS,
+    EngineTally as EngineTally,
+    current_run_id as current_run_id,
+    journal_metrics as journal_metrics,
+    process_metrics as process_metrics,
+)
 from axil_journals.engine.protocol import Engine as Engine, RunStatus as RunStatus
 from axil_journals.engine.status import with_recorded_end as with_recorded_end
 from axil_journals.engine.triggers import (
@@ -41,12 +48,14 @@ from axil_journals.inspection.steps import (
 )
 from axil_journals.journal import (
     DUE_NOW as DUE_NOW,
+    ENDED as ENDED,
     ChangeSignal as ChangeSignal,
     Cipher as Cipher,
     Compactor as Compactor,
     Entry as Entry,
     Journal as Journal,
     JournalWriter as JournalWriter,
+    RunCount as RunCount,
     RunInfo as RunInfo,
     RunMail as RunMail,
     SharedJournal as SharedJournal,
@@ -89,6 +98,15 @@ from axil_journals.pictures.scopes import (
     walk_plan as walk_plan,
 )
 from axil_journals.prompts import Prompt as Prompt, prompts_of as prompts_of
+from axil_journals.queues import (
+    Place as Place,
+    Queue as Queue,
+    QueueState as QueueState,
+    chosen as chosen,
+    place_of as place_of,
+    read_queues as read_queues,
+    take_by_priority as take_by_priority,
+)
 from axil_journals.recorder import (
     JournalRecorder as JournalRecorder,
     Recording as Recording,

@@ -16,11 +16,14 @@ import asyncio
 from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from axil import Activation
 from axil.driver import Frame, Ordinal, RunJournal
 from axil.plugin import JournalError
+
+if TYPE_CHECKING:
+    from axil_journals.queues import Queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,8 @@ class JournalWriter(Protocol):
         ...
 
 
+ENDED = frozenset(["done", "failed", "cancelled", "limited"])
+"""The statuses of runs that have ended."""
 DUE_NOW = 0.0
 """The ``due`` of a run that may be loaded at once: it was submitted, broke off, or was answered."""
 
@@ -143,6 +148,22 @@ class RunMail:
     entry: Entry
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCount:
+    """How many runs of a queue and a graph have not ended, in one of these states.
+
+    ``due``: an engine may take them; ``held``: a process has them loaded; ``waiting``: for a
+    person or a time; ``parked``.
+    """
+
+    queue: str
+    graph: str
+    state: str
+    runs: int
+    oldest: float
+    """When the first of them was last written, or came to be due, in seconds since 1970."""
+
+
 class SharedJournal(Journal, Protocol):
     """A journal whose runs the engines of several processes share.
 
@@ -155,14 +176,38 @@ class SharedJournal(Journal, Protocol):
     """True if methods wait for a disk or a network; engines then call them in a thread."""
 
     def runs(
-        self, *, status: Collection[str] = (), after: str = "", limit: int = 0
+        self,
+        *,
+        status: Collection[str] = (),
+        after: str = "",
+        limit: int = 0,
+        before: float | None = None,
     ) -> Sequence[RunInfo]:
-        """Return runs, the last touched first.
+        """Return runs, the last touched first. A page costs what is on it, however many there are.
 
         Args:
             status: only those with one of these.
             after: only those behind this run, which was the last of the page before.
             limit: at most so many; 0: all.
+            before: only those that were last touched before this time.
+        """
+        ...
+
+    def named(self, prefix: str, limit: int) -> Sequence[str]:
+        """Return the ids of runs that begin so, in their order, at most so many."""
+        ...
+
+    def prune(
+        self, before: float, *, status: Collection[str] = ENDED, limit: int = 1000
+    ) -> Sequence[RunInfo]:
+        """Delete runs that no process holds, in one transaction, and return what they were.
+
+        One process at a time prunes a journal; a second one waits.
+
+        Args:
+            before: those that were last touched before this time, the oldest first.
+            status: those with one of these.
+            limit: at most so many.
         """
         ...
 
@@ -184,6 +229,9 @@ class SharedJournal(Journal, Protocol):
         The time of a run that is due ``DUE_NOW`` is when it was last written, so that a timer that
         has come waits for no later submission.
 
+        Runs of a queue are taken by its rules (``axil_journals.Queue``); of those that a dead
+        process had, the rules are not asked again.
+
         A run is *lost* when the process that held it has died without releasing it, until it is
         written again: this run may be what ended the process. One that is released stays lost.
 
@@ -196,7 +244,21 @@ class SharedJournal(Journal, Protocol):
         ...
 
     def next_due(self, now: float) -> float | None:
-        """Return when the first run that is not due now becomes due by itself."""
+        """Return when the first run that is not due now becomes due by itself, or when the rate of
+        a queue lets the next one pass.
+        """
+        ...
+
+    def set_queues(self, queues: Collection[Queue]) -> None:
+        """Store the rules of queues, for all engines of the journal; those of others stay."""
+        ...
+
+    def queues(self) -> Sequence[Queue]:
+        """Return the queues that have rules or were used, by their names."""
+        ...
+
+    def counts(self, now: float) -> Sequence[RunCount]:
+        """Return how many runs have not ended. It costs what it counts, not what has ended."""
         ...
 
     def release(self, run_id: str) -> None:

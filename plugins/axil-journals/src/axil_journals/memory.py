@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from axil_journals.journal import (
     DUE_NOW,
+    ENDED,
     ChangeSignal,
     Compactor,
     Entry,
     JournalWriter,
+    RunCount,
     RunInfo,
     RunMail,
     claimed_error,
     due_of_end,
     unknown_error,
+)
+from axil_journals.queues import (
+    Place,
+    Queue,
+    QueueState,
+    chosen,
+    place_of,
+    take_by_priority,
 )
 from axil_journals.recorder import Recording
 from axil_journals.rows import data_without_secrets
@@ -38,6 +49,7 @@ class _StoredRun:
     ended: str = ""
     due: float | None = DUE_NOW
     header: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    place: Place = field(default_factory=Place)
     mail: list[RunMail] = field(default_factory=list[RunMail])
     read: set[int] = field(default_factory=set[int])
 
@@ -85,6 +97,7 @@ class MemoryJournal(Recording):
         self._due: list[_Due] = []  # a heap; of some runs it has older times, too
         self._changes = ChangeSignal()
         self._posted = 0
+        self._queues: dict[str, QueueState] = {}
 
     def open(self, run_id: str) -> JournalWriter:
         return _MemoryWriter(self, run_id)
@@ -97,15 +110,41 @@ class MemoryJournal(Recording):
         return tuple(self.threads.get(name, ()))
 
     def runs(
-        self, *, status: Collection[str] = (), after: str = "", limit: int = 0
+        self,
+        *,
+        status: Collection[str] = (),
+        after: str = "",
+        limit: int = 0,
+        before: float | None = None,
     ) -> Sequence[RunInfo]:
         infos = [run.info(run_id) for run_id, run in list(self.stored.items()) if run.count]
         infos.sort(key=lambda info: -info.touched)
         if after:
             ids = [info.run_id for info in infos]
             infos = infos[ids.index(after) + 1 :] if after in ids else []
-        infos = [info for info in infos if not status or info.status in status]
+        infos = [
+            info
+            for info in infos
+            if (not status or info.status in status) and (before is None or info.touched < before)
+        ]
         return infos[:limit] if limit else infos
+
+    def named(self, prefix: str, limit: int) -> Sequence[str]:
+        stored = list(self.stored.items())
+        return sorted(id for id, run in stored if run.count and id.startswith(prefix))[:limit]
+
+    def prune(
+        self, before: float, *, status: Collection[str] = ENDED, limit: int = 1000
+    ) -> Sequence[RunInfo]:
+        found = [
+            info
+            for info in self.runs(status=status, before=before)
+            if not self.stored[info.run_id].is_held
+        ]
+        found = found[::-1][:limit]
+        for info in found:
+            self.forget(info.run_id)
+        return found
 
     def forget(self, run_id: str) -> None:
         run = self._known(run_id)
@@ -136,6 +175,27 @@ class MemoryJournal(Recording):
         if lost:
             return ()
         taken: list[str] = []
+
+        def fits(run_id: str) -> bool:
+            digest = self.stored[run_id].header.get("digest", "")
+            return run_id not in without and (digests is None or digest in digests)
+
+        def take(state: QueueState | None, room: int) -> int:
+            if state is None:
+                found = self._take(room, now, fits)
+            else:
+                found = chosen(state, _QueueRows(self, state.queue.name, now, fits), room, now)
+            for run_id in found:
+                self.stored[run_id].is_taken = True
+            taken.extend(found)
+            return len(found)
+
+        take_by_priority(list(self._queues.values()), most, take)
+        return taken
+
+    def _take(self, most: int, now: float, fits: Callable[[str], bool]) -> list[str]:
+        """Return due runs of no queue."""
+        taken: list[str] = []
         passed: list[_Due] = []
         # waiting for times that are far off costs nothing; a clock may have been put back a little
         last = max(now, time.time()) + 3600.0
@@ -143,23 +203,56 @@ class MemoryJournal(Recording):
             heapq.heappop(self._due)
             _, due, run_id = first
             run = self.stored[run_id]
-            digest = run.header.get("digest", "")
-            is_unknown = digests is not None and digest not in digests
-            if due > now or run_id in without or is_unknown:
+            if due > now or run.place.queue or not fits(run_id):
                 passed.append(first)
             else:
-                run.is_taken = True
+                run.is_taken = True  # else it would be the first again
                 taken.append(run_id)
         for each in passed:
             heapq.heappush(self._due, each)
         return taken
 
     def next_due(self, now: float) -> float | None:
-        first = self._first_due()
-        if first is None or first[1] > now:
-            return None if first is None else first[1]
-        later = (due for _, due, run_id in self._due if due > now and self._is_due(run_id, due))
+        later = [due for _, due, run_id in self._due if due > now and self._is_due(run_id, due)]
+        for name, state in self._queues.items():
+            at = state.next_at()
+            if at is not None and at > now and _QueueRows(self, name, now).due(None, 1, 1):
+                later.append(at)
         return min(later, default=None)
+
+    def counts(self, now: float) -> Sequence[RunCount]:
+        found: dict[tuple[str, str, str], list[float]] = {}
+        for run in list(self.stored.values()):
+            if not run.count:
+                continue
+            is_due = run.due is not None and run.due <= now
+            if run.is_held:
+                state = "held"
+            elif run.ended in ENDED and not is_due:
+                continue
+            elif run.ended == "parked" and not is_due:
+                state = "parked"
+            else:
+                state = "due" if is_due else "waiting"
+            at = (run.due or run.touched) if state == "due" else run.touched
+            key = (run.place.queue, str(run.header.get("graph", "")), state)
+            found.setdefault(key, []).append(at)
+        return [
+            RunCount(queue=queue, graph=graph, state=state, runs=len(at), oldest=min(at))
+            for (queue, graph, state), at in sorted(found.items())
+        ]
+
+    def set_queues(self, queues: Collection[Queue]) -> None:
+        for queue in queues:
+            self.queue_state(queue.name).queue = queue
+        self._changes.notify()
+
+    def queues(self) -> Sequence[Queue]:
+        return [state.queue for _, state in sorted(self._queues.items())]
+
+    def queue_state(self, name: str) -> QueueState:
+        """Return the state of a queue, which is there from now on."""
+        return self._queues.setdefault(name, QueueState(queue=Queue(name=name)))
 
     def _is_due(self, run_id: str, due: float) -> bool:
         run = self.stored.get(run_id)
@@ -226,6 +319,31 @@ class MemoryJournal(Recording):
         return run
 
 
+class _QueueRows:
+    """The ``QueueRows`` of one queue."""
+
+    def __init__(
+        self,
+        journal: MemoryJournal,
+        name: str,
+        now: float,
+        fits: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self._now, self._fits = now, fits
+        self._runs = {id: run for id, run in journal.stored.items() if run.place.queue == name}
+
+    def held(self) -> Mapping[str, int]:
+        return Counter(run.place.key for run in self._runs.values() if run.is_held)
+
+    def due(self, after: str | None, keys: int, most: int) -> Sequence[tuple[str, Sequence[str]]]:
+        found: dict[str, list[tuple[float, str]]] = {}
+        for id, run in self._runs.items():
+            is_due = run.due is not None and run.due <= self._now and not run.is_held
+            if is_due and (after is None or run.place.key > after) and self._fits(id):
+                found.setdefault(run.place.key, []).append((run.due or run.touched, id))
+        return [(key, [id for _, id in sorted(found[key])[:most]]) for key in sorted(found)[:keys]]
+
+
 class _MemoryWriter:
     """A ``JournalWriter`` whose entries are as safe as memory is at once."""
 
@@ -261,6 +379,11 @@ class _MemoryWriter:
         run.touched = time.time()
         run.ended = entry.data["status"] if entry.kind == "ended" else ""
         run.due = due_of_end(entry.data) if run.ended else DUE_NOW
+        if entry.kind == "run":
+            run.place = place_of(entry.data)
+            run.due = run.place.start_at or DUE_NOW
+            if run.place.queue:
+                self._journal.queue_state(run.place.queue)
 
     def kept(self) -> None:
         return None

@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 from axil import AxilError
 from axil.plugin import without_secrets
 from axil_journals.journal import DUE_NOW, Compactor, Entry, claimed_error, due_of_end
+from axil_journals.queues import Place, place_of
 from axil_journals.rows import EntryRow, entry_row, joined_row
 
 Waiter = asyncio.Future[None]
@@ -65,6 +66,7 @@ class RunWriter(ABC):
         """The status with which the run ended, or empty."""
         self.due: float | None = DUE_NOW
         self.header: Mapping[str, Any] = {}
+        self.place = Place()
         self.digest = ""
         """Of the run's graph, if it is to be written."""
         self._known = Compactor[int]()
@@ -92,7 +94,9 @@ class RunWriter(ABC):
         row = both or entry_row(self._next, entry)
         if entry.kind == "run":
             names = ("graph", "thread", "forked_from")
-            self.check_names(*(str(entry.data.get(name, "")) for name in names))
+            self.place = place_of(entry.data)
+            places = (self.place.queue, self.place.key)
+            self.check_names(*(str(entry.data.get(name, "")) for name in names), *places)
             self.digest = str(entry.data.get("digest", ""))
             self.header = {**entry.data, "graph": without_secrets(entry.data.get("graph", ""))}
         elif entry.kind == "resumed" and "now" in entry.data:
@@ -110,6 +114,8 @@ class RunWriter(ABC):
             self._group.keep_later(self)
         # behind the row: a thread that reads this finds the row
         self.due = due_of_end(entry.data) if entry.kind == "ended" else DUE_NOW
+        if entry.kind == "run":
+            self.due = self.place.start_at or DUE_NOW
         self.ended = entry.data["status"] if entry.kind == "ended" else ""
 
     def _joined(self, round: Entry) -> EntryRow | None:

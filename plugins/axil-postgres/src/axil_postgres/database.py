@@ -18,7 +18,7 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -26,7 +26,8 @@ import psycopg
 from psycopg_pool import ConnectionPool
 
 from axil.plugin import JournalError
-from axil_journals import ChangeSignal
+from axil_journals import ENDED, ChangeSignal
+from axil_postgres.listing import pruned
 from axil_postgres.schema import migrate
 
 T = TypeVar("T")
@@ -59,13 +60,6 @@ freed as (
 )
 select (select count(*) from freed), (select count(*) from holders)
 """
-_PRUNE = """
-delete from runs where id in (
-    select id from runs
-    where status in ('done', 'failed', 'cancelled', 'limited') and holder = 0
-        and touched < extract(epoch from now()) - %s limit %s for update skip locked
-)
-"""
 
 
 class Database:
@@ -95,6 +89,7 @@ class Database:
         """The row of this process; 0: it holds nothing yet."""
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._pruning: threading.Thread | None = None
         commit = "on" if sync == "full" else "off"
         options = f'-c search_path="{schema}" -c synchronous_commit={commit}'
         self._made: dict[str, Any] = {
@@ -115,7 +110,7 @@ class Database:
             self._pool.close(timeout=0)
             raise
 
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    def rows(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         """Return the rows of one statement. Raises: JournalError (AX510)."""
         return self.transact(lambda connection: _fetched(connection, sql, values), reading=True)
 
@@ -181,9 +176,13 @@ class Database:
                 name = "axil-postgres-lease"
                 self._thread = threading.Thread(target=self._work, name=name, daemon=True)
                 self._thread.start()
+                if self.retain_seconds is not None:
+                    name = "axil-postgres-prune"
+                    self._pruning = threading.Thread(target=self._prune, name=name, daemon=True)
+                    self._pruning.start()
 
     def _work(self) -> None:
-        beat, pruned = self.lease_seconds / 3, 0.0
+        beat = self.lease_seconds / 3
         while not self.closed.is_set():
             try:
                 with psycopg.connect(self.url, **self._made) as connection:
@@ -191,9 +190,6 @@ class Database:
                     self.notify("")  # there may have been changes before
                     while not self.closed.is_set():
                         self._renew(connection)
-                        if time.monotonic() > pruned:
-                            self.prune(connection)
-                            pruned = time.monotonic() + _PRUNE_SECONDS
                         ends = time.monotonic() + beat
                         while (left := ends - time.monotonic()) > 0 and not self.closed.is_set():
                             wait = min(left, 0.5)
@@ -209,11 +205,31 @@ class Database:
         if not change or change == f"mail {self.holder}" or (change == "due" and is_chosen):
             self.work.notify()
 
-    def prune(self, connection: Any) -> int:
-        """Delete some of the runs that ended longer ago than they are kept; return how many."""
+    def _prune(self) -> None:
+        """Forget runs that ended longer ago than they are kept, as long as the object is open."""
+        while not self.closed.is_set():
+            took = time.monotonic()
+            with suppress(JournalError):  # the server is away: later
+                is_full = self.prune() == _PRUNED
+                took = time.monotonic() - took
+                # at most half of the time: others come first
+                self.closed.wait(took if is_full else _PRUNE_SECONDS)
+                continue
+            self.closed.wait(_PRUNE_SECONDS)
+
+    def prune(self) -> int:
+        """Forget some of the runs that ended longer ago than they are kept; return how many.
+
+        None, while another process does it.
+        """
         if self.retain_seconds is None:
             return 0
-        return int(connection.execute(_PRUNE, (self.retain_seconds, _PRUNED)).rowcount)
+        before = time.time() - self.retain_seconds
+
+        def doing(connection: Any) -> int:
+            return len(pruned(connection, (before, sorted(ENDED), _PRUNED), is_waiting=False))
+
+        return self.transact(doing)
 
     def _renew(self, connection: Any) -> None:
         if self.holder:
@@ -230,6 +246,8 @@ class Database:
                 self.transact(self._release)
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
+        if self._pruning is not None:
+            self._pruning.join()
         self._pool.close(timeout=1.0)
 
     def _release(self, connection: Any) -> None:
@@ -242,6 +260,6 @@ class Database:
             connection.execute("select pg_notify(%s, 'due')", (self.schema,))
 
 
-def _fetched(connection: Any, sql: str, values: Sequence[Any]) -> list[Any]:
+def _fetched(connection: Any, sql: str, values: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
     cursor = connection.execute(sql, values)
     return cursor.fetchall() if cursor.description else []

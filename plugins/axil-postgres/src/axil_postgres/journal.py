@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
@@ -14,10 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from axil.plugin import JournalError
 from axil_journals import (
     DUE_NOW,
+    ENDED,
     Cipher,
     Damage,
     Entry,
+    Queue,
     Recording,
+    RunCount,
     RunInfo,
     RunMail,
     RunWriter,
@@ -30,36 +34,11 @@ from axil_journals import (
 )
 from axil_postgres.codec import Codec
 from axil_postgres.database import Database
-from axil_postgres.schema import TURN
+from axil_postgres.listing import COUNTS, FACTS, IS_HELD, NAMED, listing, pruned
+from axil_postgres.taking import next_due, set_queues, states, taken, with_records
 from axil_postgres.writer import ROWS, Record, Writer, new_epoch
 
-_INFOS: Final = (
-    "select run, graph, status, thread, begun, touched, next, forked_from, due, holder <> 0 and "
-    "exists (select from holders where holders.id = runs.holder and until > now()) from runs"
-)
-_TAKE: Final = f"""
-with found as (
-    select id from runs
-    where holder = 0 and status {{which}} 'running' and due <= %(now)s
-        and run <> all(%(without)s::text[])
-        and (%(digests)s::text[] is null or digest = '' or digest = any(%(digests)s::text[]))
-        and {TURN} <= greatest(%(now)s, extract(epoch from now()) + 3600)
-    order by {TURN}, id limit %(most)s for update skip locked
-)
-update runs set holder = %(holder)s, epoch = (random() * 9e15)::bigint
-from found where runs.id = found.id
-returning case when runs.due = 0 then runs.touched else runs.due end, runs.id, runs.run,
-    runs.epoch, runs.next
-"""
-_TAKE_LOST: Final = _TAKE.format(which="=")
-_TAKE_OTHERS: Final = _TAKE.format(which="<>")
-"""A run that its dead holder had, and that was not written since, has the status ``running``."""
-_RECORDS: Final = (
-    "select run, seq, kind, who, body, sealed, crc from entries where run = any(%s::bigint[]) "
-    "order by run, seq"
-)
-_SHORT: Final = 100
-"""Entries of a record that is read when its run is taken."""
+_INFOS: Final = f"select {FACTS}, {IS_HELD} from runs"
 _POST: Final = """
 with found as (select id, holder from runs where run = %(run)s for update),
 added as (
@@ -218,25 +197,43 @@ class PostgresJournal(Recording):
         return [run for (run,) in self._rows(sql, name)]
 
     def runs(
-        self, *, status: Collection[str] = (), after: str = "", limit: int = 0
+        self,
+        *,
+        status: Collection[str] = (),
+        after: str = "",
+        limit: int = 0,
+        before: float | None = None,
     ) -> Sequence[RunInfo]:
         self.writer.finish_now()
-        wanted, alive = set(status), {"open", "running"}
-        # a running run whose process is gone is open: that is known only afterwards
-        kept = wanted | alive if wanted & alive else wanted
-        where, values = ["true"], list[Any]()
-        if kept:
-            where.append("status = any(%s::text[])")
-            values.append(list(kept))
+        key = (None, None)
         if after:
-            where.append("(touched, id) < (select touched, id from runs where run = %s)")
-            values.append(after)
-        is_exact = kept == wanted
-        most = f"limit {int(limit)}" if limit and is_exact else ""
-        sql = f"{_INFOS} where {' and '.join(where)} order by touched desc, id desc {most}"
-        found = [_info(row) for row in self._rows(sql, *values)]
-        found = [info for info in found if not status or info.status in status]
-        return found[:limit] if limit else found
+            found = self._rows("select touched, id from runs where run = %s", after)
+            if not found:
+                return ()
+            key = found[0]
+        given = {
+            "all": not status,
+            "status": list(status),
+            "touched": key[0],
+            "id": key[1],
+            "before": before,
+            "most": limit or None,
+        }
+        sql = listing(is_after=bool(after), is_before=before is not None)
+        return [_info(row) for row in self.writer.database.rows(sql, given)]
+
+    def named(self, prefix: str, limit: int) -> Sequence[str]:
+        self.writer.finish_now()
+        found = self._rows(NAMED, prefix, limit) if _is_storable(prefix) else ()
+        return list(takewhile(lambda run: run.startswith(prefix), (run for (run,) in found)))
+
+    def prune(
+        self, before: float, *, status: Collection[str] = ENDED, limit: int = 1000
+    ) -> Sequence[RunInfo]:
+        self.writer.finish_now()
+        database = self.writer.database
+        given = (before, list(status), limit)
+        return [_info((*row, False)) for row in database.transact(partial(pruned, given=given))]
 
     def forget(self, run_id: str) -> None:
         self.writer.finish_now()
@@ -322,7 +319,6 @@ class PostgresJournal(Recording):
         writer.finish_now()
         given = {
             "now": now,
-            "most": most,
             "without": list(without),
             "digests": None if digests is None else list(digests),
         }
@@ -330,27 +326,30 @@ class PostgresJournal(Recording):
         def doing(connection: Any) -> list[tuple[str, Record | None]]:
             with connection.transaction():
                 held = {**given, "holder": writer.database.renewed(connection)}
-                found = sorted(
-                    connection.execute(_TAKE_LOST if lost else _TAKE_OTHERS, held).fetchall()
-                )
-            short = {id: list[Any]() for _, id, _, _, next in found if next <= _SHORT}
-            if short:  # in a statement of its own: nothing else changes them now
-                for id, *row in connection.execute(_RECORDS, [list(short)]).fetchall():
-                    short[id].append(row)
-            return [
-                (run, ((epoch, next), short[id]) if id in short else None)
-                for _, id, run, epoch, next in found
-            ]
+                found = taken(connection, held, most, lost=lost)
+            return with_records(connection, found)
 
         writer.database.hold()
-        taken = dict(writer.database.transact(doing))
-        writer.taken.update(taken)
-        return list(taken)
+        records = dict(writer.database.transact(doing))
+        writer.taken.update(records)
+        return list(records)
 
     def next_due(self, now: float) -> float | None:
         self.writer.finish_now()
-        sql = "select min(due) from runs where holder = 0 and due > %s"
-        return self._rows(sql, now)[0][0]
+        return self.writer.database.transact(partial(next_due, now=now), reading=True)
+
+    def set_queues(self, queues: Collection[Queue]) -> None:
+        self.writer.database.transact(partial(set_queues, queues=queues))
+        self._rows("select pg_notify(%s, 'due')", self.config.tables)
+
+    def queues(self) -> Sequence[Queue]:
+        return [state.queue for state in self.writer.database.transact(states, reading=True)]
+
+    def counts(self, now: float) -> Sequence[RunCount]:
+        self.writer.finish_now()
+        names = ("queue", "graph", "state", "runs", "oldest")
+        found = self.writer.database.rows(COUNTS, {"now": now})
+        return [RunCount(**dict(zip(names, row, strict=True))) for row in found]
 
     def release(self, run_id: str) -> None:
         writer = self.writer

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from axil.plugin import JournalError
 
-VERSION: Final = 1
+VERSION: Final = 2
 _LOCK: Final = 4_158_119_001
 """The advisory lock under which one process at a time migrates."""
 
@@ -59,15 +59,45 @@ create index mail_by_run on mail (run) where not is_read;
 create table sealing (id integer primary key check (id = 1), proof bytea not null);
 """
 
+_QUEUES: Final = """
+alter table runs add column queue text not null default '',
+    add column key text collate "C" not null default '';
+create table queues (
+    name text collate "C" primary key,
+    priority integer not null default 0,
+    concurrency integer,
+    key_concurrency integer,
+    calls integer,
+    period_seconds double precision not null default 1,
+    saved double precision,
+    saved_at double precision not null default 0,
+    last_key text collate "C"
+);
+drop index if exists runs_by_turn;
+"""
+
 TURN: Final = "(case when due = 0 then touched else due end)"
 """The time by which due runs are taken; one that is due at once has waited since it was written."""
 _INDEXES: Final = (
     f"create index if not exists runs_by_turn on runs ({TURN}, id) "
-    "where holder = 0 and due is not null",
+    "where holder = 0 and due is not null and queue = ''",
+    "create index if not exists runs_by_queue on runs (queue, key, touched, id) "
+    "where holder = 0 and due = 0 and queue <> ''",
+    "create index if not exists runs_by_queue_time on runs (due) "
+    "where holder = 0 and due > 0 and queue <> ''",
     "create index if not exists runs_by_loss on runs (id) where holder = 0 and status = 'running'",
+    # not written while a run is at work: see listing.py
+    "create index if not exists runs_by_status on runs (status, touched, id) where holder = 0",
+    # by the order of bytes, whatever that of the database is
+    "create index if not exists runs_by_name on runs (run text_pattern_ops)",
+    # a run that is deleted takes its mail along, which without an index is a look at all mail
+    "create index if not exists mail_of_run on mail (run)",
+    "drop index if exists mail_by_run",
 )
-"""The indexes by which runs are taken; no part of a version, as every version works with them."""
-_MIGRATIONS: Final[dict[int, str]] = {1: _TABLES}
+"""Indexes that are no part of a version, as every version works with them; the newest last but for
+those that are dropped."""
+_NEWEST: Final = "mail_of_run"
+_MIGRATIONS: Final[dict[int, str]] = {1: _TABLES, 2: _QUEUES}
 """Statements that make version n of version n - 1; forward only, each in one transaction."""
 
 
@@ -76,7 +106,7 @@ def migrate(connection: Any, schema: str) -> None:
 
     Raises: JournalError (AX510): the tables were made by a newer axil-postgres.
     """
-    has_index = connection.execute("select to_regclass(%s)", (f'"{schema}".runs_by_loss',))
+    has_index = connection.execute("select to_regclass(%s)", (f'"{schema}".{_NEWEST}',))
     if _version(connection, schema) == VERSION and has_index.fetchone()[0] is not None:
         return
     with connection.transaction():

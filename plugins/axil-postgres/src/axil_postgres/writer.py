@@ -15,7 +15,7 @@ import asyncio
 import queue
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,7 +50,7 @@ held as (
             then 0 else part.due end
     from part
     where runs.id = part.id and runs.epoch = part.epoch and runs.next = part.before
-    returning runs.id, runs.due, part.is_closing
+    returning runs.id, runs.due, runs.queue, part.is_closing
 ),
 written as (
     insert into entries (run, seq, kind, who, body, sealed, crc)
@@ -59,7 +59,8 @@ written as (
     join held on held.id = entry.run
 )
 select id, case when is_closing then
-    pg_notify(%s, case when due is null then 'end' else 'due' end)::text end
+    -- the end of a run of a queue may make room for another one
+    pg_notify(%s, case when due is null and queue = '' then 'end' else 'due' end)::text end
 from held
 """
 ROWS: Final = (
@@ -78,10 +79,10 @@ where runs.run = part.run and runs.epoch = part.epoch and runs.next = part.next
 returning runs.run, runs.id
 """
 _BEGIN: Final = f"""
-insert into runs (run, graph, digest, forked_from, epoch, holder, begun, touched)
-select run, graph, digest, forked_from, claiming, %s, {_NOW}, {_NOW}
-from unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[])
-    as part (run, graph, digest, forked_from, claiming)
+insert into runs (run, graph, digest, forked_from, queue, key, epoch, holder, begun, touched)
+select run, graph, digest, forked_from, queue, key, claiming, %s, {_NOW}, {_NOW}
+from unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[])
+    as part (run, graph, digest, forked_from, queue, key, claiming)
 on conflict do nothing returning run, id
 """
 _ALIVE: Final = "exists (select from holders where holders.id = runs.holder and until > now())"
@@ -100,6 +101,8 @@ class Writer(GroupCommit["PostgresRunWriter"]):
         read when it was taken, and not used since."""
         self._thread: threading.Thread | None = None
         self._is_closed = False
+        self.commits = 0
+        """The number of transactions so far."""
 
     def finish(self, run: PostgresRunWriter) -> None:
         self.finishing.add(run)
@@ -163,6 +166,7 @@ class Writer(GroupCommit["PostgresRunWriter"]):
                 if not parts:
                     return
                 faults = self.database.transact(lambda connection: self._put(connection, parts))
+                self.commits += 1
             # whatever it is: the waiters get it, and nothing is written behind a gap
             except BaseException as error:
                 is_ours = isinstance(error, AxilError)
@@ -285,11 +289,14 @@ class Writer(GroupCommit["PostgresRunWriter"]):
                     run.header.get("graph", ""),
                     run.digest,
                     run.header.get("forked_from", ""),
+                    run.place.queue,
+                    run.place.key,
                     run.claiming,
                 )
                 for run in fresh
             ]
-            found += connection.execute(_BEGIN, [own, *_columns(values, 5)]).fetchall()
+            found += connection.execute(_BEGIN, [own, *_columns(values, 7)]).fetchall()
+            _keep_queues(connection, fresh)
         return {by_name[name]: (id, by_name[name].claiming) for name, id in found}
 
     def _claimed(self, connection: Any, run: PostgresRunWriter) -> tuple[int, int] | AxilError:
@@ -330,13 +337,15 @@ class Writer(GroupCommit["PostgresRunWriter"]):
             if header.get("after", "") != last or is_at_work:
                 return overtaken_error(thread, last)
         sql = (
-            "insert into runs (run, graph, digest, thread, forked_from, epoch, holder, begun, "
-            f"touched) values (%s, %s, %s, %s, %s, %s, %s, {_NOW}, {_NOW}) "
+            "insert into runs (run, graph, digest, thread, forked_from, queue, key, epoch, holder, "
+            f"begun, touched) values (%s, %s, %s, %s, %s, %s, %s, %s, %s, {_NOW}, {_NOW}) "
             "on conflict do nothing returning id"
         )
         graph, source = str(header.get("graph", "")), str(header.get("forked_from", ""))
         claim = (run.claiming, self.database.holder)
-        values = (run.run_id, graph, run.digest, thread, source, *claim)
+        place = (run.place.queue, run.place.key)
+        values = (run.run_id, graph, run.digest, thread, source, *place, *claim)
+        _keep_queues(connection, [run])
         made = connection.execute(sql, values).fetchone()
         if made is None:
             return claimed_error(run.run_id, "since its journal was read")
@@ -349,6 +358,13 @@ class Writer(GroupCommit["PostgresRunWriter"]):
         found = connection.execute("select name from holders where id = %s", (holder,)).fetchone()
         host, _, pid = str(found[0] if found else "").rpartition(":")
         return f"process {pid} on {host}"
+
+
+def _keep_queues(connection: Any, runs: Iterable[PostgresRunWriter]) -> None:
+    """Have a row for each queue that is used."""
+    if names := sorted({run.place.queue for run in runs} - {""}):
+        sql = "insert into queues (name) select unnest(%s::text[]) on conflict do nothing"
+        connection.execute(sql, (names,))
 
 
 def new_epoch() -> int:

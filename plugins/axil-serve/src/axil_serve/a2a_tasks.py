@@ -13,6 +13,7 @@ from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any, Final, NoReturn, cast
 
 from a2a.server.context import ServerCallContext
@@ -104,6 +105,8 @@ _STATES: Final = {
 }
 """From the status of a run to the state of its task; of all others it is at work."""
 _PAGE: Final = 50
+_LATEST: Final = 10_000
+"""The latest runs, which are the tasks that are listed."""
 _MODES: Final = ("text/plain", "application/json")
 Event = Message | Task | TaskStatusUpdateEvent | TaskArtifactUpdateEvent
 
@@ -262,12 +265,13 @@ class _Tasks(RequestHandler):
         """Return the runs of the workflow that the caller sees, the last changed first."""
         async with _errors():
             call = _Call.of(context)
-            runs = await self._service.read(
+            found = partial(
                 self._service.list,
                 call.caller,
                 workflow=call.workflow,
                 session=params.context_id,
             )
+            runs = await self._service.read(lambda: list(islice(found(), _LATEST)))
             since = params.status_timestamp_after.ToNanoseconds() / 1e9
             if params.HasField("status_timestamp_after"):
                 runs = [run for run in runs if run["touched"] >= since]

@@ -17,7 +17,9 @@ from collections.abc import (
 )
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict
+from functools import partial
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, cast
 from urllib.parse import quote
@@ -70,6 +72,8 @@ VERBATIM: Final = ("/v1/edit/file", "/v1/edit/change")
 """The routes that give the text of a file to somebody who may write it: a key that stands in it is
 written back."""
 _CHUNK: Final = 1 << 16
+_SESSION_RUNS: Final = 10_000
+"""The latest runs, among which sessions are looked for."""
 log = logging.getLogger("axil_serve")
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -229,9 +233,11 @@ class _Api:
     async def list(self, request: Request) -> Response:
         query = request.query_params
         wanted = {name: query.get(name, "") for name in ("status", "session", "workflow")}
-        runs = await self.service.read(self.service.list, caller_of(request), **wanted)
-        most, first = _number(query.get("limit", "100")), _number(query.get("offset", "0"))
-        return JSONResponse({"runs": runs[first : first + most], "total": len(runs)})
+        given = {"after": query.get("after", ""), "limit": _number(query.get("limit", "100")) or 1}
+        runs, after = await self.service.read(
+            partial(self.service.page, caller_of(request), **given, **wanted)
+        )
+        return JSONResponse({"runs": runs, "next": after or None})
 
     async def start(self, request: Request) -> Response:
         body = await body_of(
@@ -337,8 +343,8 @@ class _Api:
         return JSONResponse({"run_id": run_id}, 201, headers={"location": f"/v1/runs/{run_id}"})
 
     async def sessions(self, request: Request) -> Response:
-        runs = await self.service.read(self.service.list, caller_of(request))
         found: dict[str, dict[str, Any]] = {}
+        runs = await self.service.read(_latest, self.service, caller_of(request))
         for run in runs:  # the last one that changed first
             if name := run["session"]:
                 session = found.setdefault(name, {"session": name, "runs": 0, "last": run})
@@ -473,6 +479,10 @@ def _run(request: Request) -> str:
 
 def _file(request: Request) -> str:
     return str(request.path_params["file_id"])
+
+
+def _latest(service: RunService, caller: Caller) -> list[dict[str, Any]]:
+    return list(islice(service.list(caller), _SESSION_RUNS))
 
 
 def _number(text: str) -> int:

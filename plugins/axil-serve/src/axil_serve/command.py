@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from axil import AxilError, run_sync
-from axil_cli import add_shared_arguments, bounded_protocol, problems_of
+from axil_cli import (
+    add_shared_arguments,
+    add_watched_arguments,
+    bounded_protocol,
+    log_as_json,
+    problems_of,
+)
 from axil_files import python_target
 from axil_serve.access import RIGHTS, Access, Caller, Right, new_token
 from axil_serve.errors import Unserved
@@ -106,6 +112,13 @@ class Serve:
         parser.add_argument(
             "--requests-per-minute", type=float, default=600.0, metavar="N", help="for each token"
         )
+        parser.add_argument(
+            "--queue",
+            default="",
+            metavar="NAME",
+            help="the queue of the runs that are started; callers take turns in it",
+        )
+        add_watched_arguments(parser)
         add_shared_arguments(parser, "--workflow")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
@@ -115,6 +128,8 @@ class Serve:
         from axil_serve.guard import Limits
         from axil_serve.service import RunService
 
+        if options.log == "json":
+            log_as_json()
         if not options.targets and not options.edit:
             raise Unserved("AX960", "no workflow is named.", "Name one, or a folder with --edit.")
         reading = session.reading(options)
@@ -152,6 +167,8 @@ class Serve:
                 push_urls=options.push_url,
                 keep_seconds=None if options.keep_days is None else options.keep_days * 86_400,
                 loaded=options.concurrency,
+                queue=options.queue,
+                status=options.status,
                 prompts=options.prompts,
                 allow=allow,
             )

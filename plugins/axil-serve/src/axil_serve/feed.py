@@ -169,6 +169,12 @@ class PublishingJournal(Recording):
         self.journal, self._feed = journal, feed
         self.entries, self.thread, self.forget = journal.entries, journal.thread, journal.forget
         self.runs, self.infos, self.changed = journal.runs, journal.infos, journal.changed
+        self.named, self.prune = journal.named, journal.prune
+        self.counts, self.queues, self.set_queues = (
+            journal.counts,
+            journal.queues,
+            journal.set_queues,
+        )
         self.take, self.next_due = journal.take, journal.next_due
         self.release, self.wake = journal.release, journal.wake
         self.post, self.mail, self.discard = journal.post, journal.mail, journal.discard

@@ -179,7 +179,7 @@ _HEADERS: Final = {
 _QUERIES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("/v1/search", "get"): ("q",),
     (_UPLOADS, "post"): ("name",),
-    ("/v1/runs", "get"): ("status", "session", "workflow", "limit", "offset"),
+    ("/v1/runs", "get"): ("status", "session", "workflow", "limit", "after"),
     (f"{_RUN}/state", "get"): ("at",),
     (f"{_RUN}/events", "get"): ("after", "live"),
 }

@@ -20,6 +20,7 @@ from collections.abc import (
     AsyncIterable,
     Callable,
     Collection,
+    Iterator,
     Mapping,
     Sequence,
     Set,
@@ -39,10 +40,12 @@ from axil.plugin import (
     hook_manager,
     thaw,
 )
+from axil_cli import answered_probes
 from axil_journals import (
     Edit,
     Entry,
     LocalEngine,
+    Place,
     ReplayIndex,
     RunInfo,
     SharedJournal,
@@ -76,6 +79,10 @@ _STORED_SECONDS: Final = 0.01
 """A journal stores what is appended to it within a few milliseconds."""
 _LAST: Final = 20
 _TIDY_SECONDS: Final = 3600.0
+_PAGE: Final = 100
+"""Runs that are read from the journal at once."""
+_LOOKED_AT: Final = 2_000
+"""Runs that one call of ``page`` looks at."""
 _MOST_TOGETHER: Final = 256
 """Events that a stream sends at once."""
 Reopen = Callable[[Mapping[str, Any], frozenset[str]], Workflow]
@@ -112,6 +119,8 @@ class RunService:
         poll_seconds: float = 1.0,
         keep_seconds: float | None = None,
         push_urls: Sequence[str] = (),
+        queue: str = "",
+        status: str = "",
         **options: Any,
     ) -> None:
         """Store the settings.
@@ -127,10 +136,12 @@ class RunService:
             poll_seconds: how often the journal is read for what other processes do.
             keep_seconds: how long runs that have ended, and uploads, are kept; None: for ever.
             push_urls: addresses below which protocols may send notifications to clients.
+            queue: in which runs are put that callers start; their key is the caller.
+            status: the address at which probes and metrics are answered; empty: nowhere.
             options: of ``LocalEngine``.
         """
         self.push_urls = tuple(push_urls)
-        self.keep_seconds = keep_seconds
+        self.keep_seconds, self.queue, self._status = keep_seconds, queue, status
         self.feed, self.watch_only, self.poll_seconds = Feed(), watch_only, poll_seconds
         self.max_streams, self.max_streams_each = 100, 50
         self._streams: Counter[str] = Counter()  # open streams, by caller
@@ -153,7 +164,7 @@ class RunService:
         if self.watch_only:
             yield self
             return
-        async with self.engine:
+        async with self.engine, answered_probes(self.engine, self._status):
             tidying = asyncio.create_task(self._tidying())
             try:
                 yield self
@@ -184,20 +195,51 @@ class RunService:
 
     def list(
         self, caller: Caller, *, status: str = "", session: str = "", workflow: str = ""
-    ) -> Sequence[dict[str, Any]]:
-        """Return the runs that the caller sees, the last one that changed first."""
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the runs that the caller sees, the last one that changed first, page by page."""
+        after, wanted = "", {"status": status, "session": session, "workflow": workflow}
+        while True:
+            runs, after = self.page(caller, after=after, limit=_PAGE, **wanted)
+            yield from runs
+            if not after:
+                return
+
+    def page(
+        self, caller: Caller, *, after: str = "", limit: int, **wanted: str
+    ) -> tuple[Sequence[dict[str, Any]], str]:
+        """Return some of the runs that the caller sees, and the run behind which there may be more.
+
+        However many runs there are, a call looks at so many only: it may return fewer than
+        ``limit``, or none, though there are more.
+
+        Args:
+            after: only those behind this run.
+            limit: at most so many.
+            wanted: by the names of fields (status, session, workflow), only those with this value.
+        Returns: the runs, the last one that changed first; and the run, empty: there are no more.
+        """
         caller.check("look")
         seen: list[dict[str, Any]] = []
-        for info in self._infos():
-            kept = self._kept(info.run_id)
-            data = info_data(info, str(kept.get("session", info.thread)))
-            data["workflow"] = str(kept.get("workflow", info.graph))
-            wanted = ((status, "status"), (session, "session"), (workflow, "workflow"))
-            if caller.sees(kept.get("owner")) and all(
-                not given or data[name] == given for given, name in wanted
-            ):
-                seen.append(data)
-        return seen
+        # an ended run is recorded as what it is; of others the engine knows more
+        status = wanted.get("status", "")
+        stored = (status,) if status in OVER else ()
+        for _ in range(_LOOKED_AT // _PAGE):
+            infos = self.journal.runs(status=stored, after=after, limit=_PAGE)
+            for info in infos:
+                after = info.run_id
+                kept = self._kept(info.run_id)
+                live = info if self.watch_only else self.engine.live(info)
+                data = info_data(live, str(kept.get("session", info.thread)))
+                data["workflow"] = str(kept.get("workflow", info.graph))
+                if caller.sees(kept.get("owner")) and all(
+                    not given or data[name] == given for name, given in wanted.items()
+                ):
+                    seen.append(data)
+                    if len(seen) == limit:
+                        return seen, after
+            if len(infos) < _PAGE:
+                return seen, ""
+        return seen, after
 
     def look(self, caller: Caller, run_id: str) -> dict[str, Any]:
         """Return a run: its status, outline, questions and output."""
@@ -411,6 +453,7 @@ class RunService:
             run_id=run_id,
             thread=_thread(caller, session) if session else "",
             origin={**self._origins.get(name, {}), "serve": own},
+            place=Place(queue=self.queue, key=caller.name) if self.queue else None,
         )
         if not files:
             return await begin()
@@ -508,13 +551,19 @@ class RunService:
         if self.keep_seconds is None:
             return 0
         before, removed = now - self.keep_seconds, 0
-        for info in await self.read(self.journal.runs, status=OVER):
-            if info.touched < before and "owner" in await self.read(self._kept, info.run_id):
+        given: dict[str, Any] = {"status": OVER, "before": before, "limit": _PAGE, "after": ""}
+        while infos := await self.read(self.journal.runs, **given):
+            for info in infos:
+                if "owner" not in await self.read(self._kept, info.run_id):
+                    given["after"] = info.run_id  # it stays: the next page is behind it
+                    continue
                 try:
                     await self._remove(info.run_id)
                     removed += 1
                 except JournalError as error:
-                    if error.id not in ("AX503", "AX506"):  # another server was there first
+                    if error.id == "AX506":  # it was resumed
+                        given["after"] = info.run_id
+                    elif error.id != "AX503":  # another server was there first
                         raise
         if self._files is not None:
             await asyncio.to_thread(self._files.tidy, before)
@@ -585,9 +634,6 @@ class RunService:
         if self.watch_only:
             message = "this server shows runs and cannot start or change them."
             raise NotAllowed("AX962", message, "Serve the workflow with axil serve.")
-
-    def _infos(self) -> Sequence[RunInfo]:
-        return self.journal.runs() if self.watch_only else self.engine.list()
 
     def _info(self, run_id: str) -> RunInfo:
         found = self.journal.infos([run_id])

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from heapq import merge
-from itertools import islice
+from itertools import islice, takewhile
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,10 +22,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from axil.plugin import JournalError
 from axil_journals import (
     DUE_NOW,
+    ENDED,
     Cipher,
     Damage,
     Entry,
+    Queue,
     Recording,
+    RunCount,
     RunInfo,
     RunMail,
     RunWriter,
@@ -41,6 +44,7 @@ from axil_sqlite.codec import Codec, Stored
 from axil_sqlite.parts import Part
 from axil_sqlite.repair import Rescue, rescued
 from axil_sqlite.store import LONGEST_PAUSE, Store, Sync, rescue, unusable
+from axil_sqlite.taking import Wanted, counts, next_due, set_queues, states
 from axil_sqlite.writer import LOST, Writer, insert
 
 _ROWS = (
@@ -48,7 +52,7 @@ _ROWS = (
     "where run = ?) order by seq"
 )
 _INFOS = (
-    "select run, graph, status, thread, begun, touched, next, forked_from, due, owner, beat "
+    "select run, graph, status, thread, begun, touched, next, forked_from, due, owner, beat, id "
     "from runs"
 )
 _NAMING = (
@@ -180,22 +184,70 @@ class SqliteJournal(Recording):
         return [run for (run,) in self.query(sql, name)] if name else []
 
     def runs(
-        self, *, status: Collection[str] = (), after: str = "", limit: int = 0
+        self,
+        *,
+        status: Collection[str] = (),
+        after: str = "",
+        limit: int = 0,
+        before: float | None = None,
+    ) -> Sequence[RunInfo]:
+        """See ``SharedJournal``; merged from the runs of each status and those with an owner, as an
+        index of all runs would be written with each entry.
+        """
+        writer = self.writer
+        writer.finish_now()
+        _check_names(after)
+        where, values = list[str](), list[Any]()
+        if before is not None:
+            where.append("touched < ?")
+            values.append(before)
+        with self._reading(writer) as reader:  # no further than the limit
+            if after:
+                key = reader.execute("select touched, id from runs where run = ?", (after,))
+                if (found := key.fetchone()) is None:
+                    return ()
+                where.append("(touched, id) < (?, ?)")
+                values += found
+            narrowed = "".join(f" and {each}" for each in where)
+            order = "order by touched desc, id desc"
+            sql = f"{_INFOS} where owner = '' and status = ?{narrowed} {order}"
+            parts = [
+                reader.execute(sql, (each, *values))
+                for each in _statuses(reader)
+                if not status or ("open" if each == "running" else each) in status
+            ]
+            sql = f"{_INFOS} indexed by runs_by_owner where owner != ''{narrowed} {order}"
+            parts.append(reader.execute(sql, values))
+            rows = merge(*parts, key=itemgetter(5, -1), reverse=True)
+            infos = (_info(writer, row) for row in rows)
+            fitting = (info for info in infos if not status or info.status in status)
+            return list(islice(fitting, limit or None))
+
+    def named(self, prefix: str, limit: int) -> Sequence[str]:
+        self.writer.finish_now()
+        sql = "select run from runs where run >= ? order by run limit ?"
+        found = (run for (run,) in self.query(sql, prefix, limit))
+        return list(takewhile(lambda run: run.startswith(prefix), found))
+
+    def prune(
+        self, before: float, *, status: Collection[str] = ENDED, limit: int = 1000
     ) -> Sequence[RunInfo]:
         writer = self.writer
         writer.finish_now()
-        # the two are distinguished below
-        wanted = {*status, "open", "running"} if {"open", "running"} & {*status} else {*status}
-        where, values = ["? or status in (select value from json_each(?))"], list[Any]()
-        values += [not status, json.dumps(sorted(wanted))]
-        if after:
-            where.append("(touched, id) < (select touched, id from runs where run = ?)")
-            values.append(after)
-        sql = f"{_INFOS} where ({') and ('.join(where)}) order by touched desc, id desc"
-        with self._reading(writer) as reader:  # no further than the limit
-            found = (_info(writer, row) for row in reader.execute(sql, values))
-            fitting = (info for info in found if not status or info.status in status)
-            return list(islice(fitting, limit or None))
+        with writer.lock, writer.store.writing() as connection:
+            parts = [
+                connection.execute(
+                    f"{_INFOS} where owner = '' and status = ? and touched < ? "
+                    "order by touched, id limit ?",
+                    (each, before, limit),
+                )
+                # one that a dead process had says still that it runs
+                for each in [*{*status} - {"running"}, *(["running"] if "open" in status else [])]
+            ]
+            rows = list(islice(merge(*parts, key=itemgetter(5, -1)), limit))
+            sql = "delete from runs where id in (select value from json_each(?))"
+            connection.execute(sql, (json.dumps([row[-1] for row in rows]),))
+        return [_info(writer, row) for row in rows]
 
     def forget(self, run_id: str) -> None:
         with self._changing(run_id) as (connection, id, is_held):
@@ -221,49 +273,30 @@ class SqliteJournal(Recording):
         lost: bool = False,
     ) -> Sequence[str]:
         """See ``SharedJournal``; a run of an unknown digest fits every engine."""
-        writer = self.writer
-        writer.finish_now()
-        left_out = frozenset(without)
-
-        def fits(run: str, owner: str, beat: float) -> bool:
-            # one that this process no longer holds after a fault of its disk is not lost
-            is_lost = owner not in ("", writer.owner)
-            return is_lost == lost and not writer.is_held(owner, beat, run)
-
-        # each in the order of the index; few runs have an owner, and many may be due
-        where = "indexed by runs_by_owner where owner != '' and" if lost else "where"
-        sql = f"select touched, run, digest, owner, beat from runs {where} due = 0 order by touched"
-        timed = (
-            f"select due, run, digest, owner, beat from runs {where} due > 0 and due <= ? "
-            "order by due"
-        )
-        with self._reading(writer) as reader:  # no further than there is room for
-            due = (
-                run
-                for _, run, digest, owner, beat in merge(
-                    reader.execute(sql), reader.execute(timed, (now,)), key=itemgetter(0)
-                )
-                if digests is None or not digest or digest in digests
-                if run not in left_out and fits(run, owner, beat)
-            )
-            wanted = list(islice(due, most))
-        if not wanted:
-            return ()
-        with writer.lock, writer.store.writing() as connection:
-            taken: list[str] = []
-            for run in wanted:
-                sql = "select owner, beat from runs where run = ? and due <= ?"
-                found = connection.execute(sql, (run, now)).fetchone()
-                if found is not None and fits(run, *found):
-                    sql = "update runs set owner = ?, beat = ? where run = ?"
-                    connection.execute(sql, (writer.owner, time.time(), run))
-                    taken.append(run)
-            writer.taken.update(dict.fromkeys(taken, lost))
-        return taken
+        self.writer.finish_now()
+        wanted = Wanted(now=now, digests=digests, without=frozenset(without), lost=lost)
+        with self._reading(self.writer) as reader:
+            is_any = wanted.is_any(self.writer, reader)
+        return wanted.take(self.writer, most) if is_any else ()
 
     def next_due(self, now: float) -> float | None:
         self.writer.finish_now()
-        return self.query("select min(due) from runs where due > ?", now)[0][0]
+        with self._reading(self.writer) as reader:
+            return next_due(reader, now)
+
+    def set_queues(self, queues: Collection[Queue]) -> None:
+        writer = self.writer
+        with writer.lock, writer.store.writing() as connection:
+            set_queues(connection, queues)
+
+    def queues(self) -> Sequence[Queue]:
+        with self._reading(self.writer) as reader:
+            return [state.queue for state in states(reader)]
+
+    def counts(self, now: float) -> Sequence[RunCount]:
+        self.writer.finish_now()
+        with self._reading(self.writer) as reader:
+            return counts(reader, now)
 
     def release(self, run_id: str) -> None:
         writer = self.writer
@@ -456,9 +489,19 @@ class SqliteRunWriter(RunWriter):
         _check_names(*names)
 
 
+def _statuses(reader: sqlite3.Connection) -> list[str]:
+    """Return the statuses of runs without an owner; one probe of the index for each."""
+    found, sql = list[str](), "select min(status) from runs where owner = ''"
+    (each,) = reader.execute(sql).fetchone()
+    while each is not None:
+        found.append(each)
+        (each,) = reader.execute(f"{sql} and status > ?", (each,)).fetchone()
+    return found
+
+
 def _info(writer: Writer, row: Sequence[Any]) -> RunInfo:
     """Return the facts of a row of ``_INFOS``."""
-    *facts, owner, beat = row
+    *facts, owner, beat, _ = row
     return run_info(facts, lambda: writer.is_held(owner, beat, row[0]))
 
 

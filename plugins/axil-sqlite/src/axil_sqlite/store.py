@@ -19,7 +19,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-VERSION = 3
+VERSION = 4
 Sync = Literal["full", "normal"]
 
 _TABLES = """
@@ -67,6 +67,27 @@ create unique index mail_by_question on mail (run, question) where question is n
 create index mail_by_run on mail (run) where not read;
 """
 
+_QUEUES = """
+alter table runs add column queue text not null default '';
+alter table runs add column key text not null default '';
+drop index runs_by_due;
+create index runs_by_due on runs (due, touched) where due is not null and queue = '';
+create index runs_by_queue on runs (queue, key, touched)
+    where due = 0 and owner = '' and queue != '';
+create index runs_by_queue_time on runs (due) where due > 0 and owner = '' and queue != '';
+create table queues (
+    name text primary key,
+    priority integer not null default 0,
+    concurrency integer,
+    key_concurrency integer,
+    calls integer,
+    period_seconds real not null default 1,
+    saved real,
+    saved_at real not null default 0,
+    last_key text
+);
+"""
+
 PATIENCE = 30.0
 """Seconds that a process waits for another one to release the lock."""
 LONGEST_PAUSE = 0.005
@@ -74,11 +95,16 @@ LONGEST_PAUSE = 0.005
 as long.
 """
 
-_MIGRATIONS: dict[int, str] = {1: _TABLES, 2: _PARTS, 3: _SHARED}
+_MIGRATIONS: dict[int, str] = {1: _TABLES, 2: _PARTS, 3: _SHARED, 4: _QUEUES}
 """Statements that make version n of version n - 1; forward only, each in one transaction."""
 _INDEXES = (
-    "create index if not exists runs_by_touched on runs (touched, id)",
     "create index if not exists runs_by_owner on runs (owner) where owner != ''",
+    # it is not written while a run is at work, unlike the one that versions before had
+    "create index if not exists runs_by_status on runs (status, touched, id) where owner = ''",
+    "drop index if exists runs_by_touched",
+    # a run that is deleted takes its mail along, which without an index is a look at all mail
+    "create index if not exists mail_of_run on mail (run)",
+    "drop index if exists mail_by_run",
 )
 """The indexes for pages of runs and for runs with a holder; no part of a version, as every version
 works with and without them.

@@ -244,9 +244,13 @@ class Writer(GroupCommit["SqliteRunWriter"]):
             # unlike that of any run before, whose number this one may get
             run.epoch, now = time.time_ns(), time.time()
             names = [header.get(name, "") for name in ("graph", "thread", "forked_from")]
+            names += [run.place.queue, run.place.key]
+            if run.place.queue:  # each that is used has a row
+                name = (run.place.queue,)
+                connection.execute("insert or ignore into queues (name) values (?)", name)
             sql = (
-                "insert into runs (run, graph, thread, forked_from, begun, touched, epoch) "
-                "values (?, ?, ?, ?, ?, ?, ?)"
+                "insert into runs (run, graph, thread, forked_from, queue, key, begun, touched, "
+                "epoch) values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
             )
             values = (run.run_id, *names, now, now, run.epoch)
             run.id = connection.execute(sql, values).lastrowid or 0

@@ -142,6 +142,7 @@ class TemporalEngine:
             journal, workflows, find=self._found, loaded=0, recheck_seconds=recheck_seconds
         )
         self.journal: SharedJournal = self._runs.journal
+        self.tally = self._runs.tally
         self._workflows = {each.plan.graph.digest: each for each in workflows}
         self._versions: dict[str, _Version] = {}
         self._client: Client | None = None
@@ -184,8 +185,8 @@ class TemporalEngine:
         await self._signal_soon(run_id, workflow.plan.graph.digest)
         return run_id
 
-    def list(self) -> Sequence[RunInfo]:
-        return self._runs.list()
+    def list(self, *, after: str = "", limit: int = 0) -> Sequence[RunInfo]:
+        return self._runs.list(after=after, limit=limit)
 
     def get(self, run_id: str) -> RunStatus:
         return self._runs.get(run_id)

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 from axil import Context, Result, Workflow
-from axil.driver import Clock, Executor, LocalExecutor, RealClock
+from axil.driver import Clock, Executor, LocalExecutor, RealClock, wall_time
 from axil.plugin import Body, EngineError, JournalError, Plan, Task
 from axil_journals.deadlines import accept_answers
 from axil_journals.engine.clock import SuspendingClock
@@ -25,6 +25,7 @@ from axil_journals.journal import (
     first_due,
     unknown_error,
 )
+from axil_journals.queues import Place, place_of
 from axil_journals.recorder import Recording
 from axil_journals.replay import ReplayIndex
 
@@ -173,6 +174,19 @@ class OpenedJournal(Recording):
         return self._runs if name == self._thread else self._journal.thread(name)
 
 
+class PlacingWriter:
+    """The writer of a run whose header gets the place in which the run waits."""
+
+    def __init__(self, writer: JournalWriter, place: Place) -> None:
+        self._append, self._place = writer.append, place
+        self.entries, self.kept, self.close = writer.entries, writer.kept, writer.close
+
+    def append(self, entry: Entry) -> None:
+        if entry.kind == "run" and (data := self._place.data()):
+            entry = replace(entry, data={**entry.data, "place": data})
+        self._append(entry)
+
+
 class BusyError(Exception):
     """A lost run has to be the only one that its engine executes, and it is not."""
 
@@ -257,7 +271,8 @@ async def load(
     replay = ReplayIndex(entries)
     workflow = workflow_of(replay, entries)
     waiting = await mail.of(run_id)
-    for each in waiting:
+    late = _late_entry(replay, entries, options)
+    for each in [RunMail(0, run_id, late), *waiting] if late else waiting:
         if each.entry.kind == "ended":
             if replay.ended is None or replay.ended.data["status"] == "paused":
                 await append(opened.writer, [each.entry])
@@ -285,6 +300,20 @@ async def load(
             raise JournalError(f'the run "{run_id}" takes no answers.', id="AX506")
         await _discard(journal, waiting)
     return workflow, run
+
+
+def _late_entry(
+    replay: ReplayIndex, entries: Sequence[Entry], options: Mapping[str, Any]
+) -> Entry | None:
+    """Return the end of a run that has not begun by its deadline; None: it may begin."""
+    header = replay.header
+    if header is None or any(entry.kind not in ("run", "resumed") for entry in entries):
+        return None
+    deadline = place_of(header.data).deadline
+    if deadline is None or wall_time(options.get("clock") or RealClock()) <= deadline:
+        return None
+    message = "AX546 the deadline passed before the run could begin."
+    return Entry("ended", data={"status": "cancelled", "error": message})
 
 
 async def append(writer: JournalWriter, entries: Sequence[Entry]) -> None:

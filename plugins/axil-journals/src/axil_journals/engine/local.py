@@ -40,7 +40,15 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import (
     AbstractContextManager,
     AsyncExitStack,
@@ -64,6 +72,7 @@ from axil_journals.engine.loading import (
     BusyError,
     Gathered,
     OpenedJournal,
+    PlacingWriter,
     Trial,
     append,
     deliver,
@@ -74,11 +83,13 @@ from axil_journals.engine.loading import (
     off_loop,
 )
 from axil_journals.engine.managed import ManagedRun
+from axil_journals.engine.metrics import RUN_ID, EngineTally
 from axil_journals.engine.protocol import RunStatus
 from axil_journals.engine.status import OVER, PARKED, status_of
 from axil_journals.inspection.snapshots import snapshot
 from axil_journals.journal import Entry, RunInfo, RunMail, SharedJournal, unknown_error
 from axil_journals.memory import MemoryJournal
+from axil_journals.queues import Place, Queue, place_of
 from axil_journals.recorder import answer_entry
 from axil_journals.replay import ReplayIndex
 
@@ -123,6 +134,7 @@ class LocalEngine:
         folder_of: Callable[[str], Path | None] | None = None,
         around: Around | None = None,
         leave: Leave | None = None,
+        queues: Collection[Queue] = (),
         **options: Any,
     ) -> None:
         """Store the settings; nothing is read or started before ``async with``.
@@ -141,6 +153,7 @@ class LocalEngine:
             leave: returns the grants of a run, of its origin and of what all runs are allowed;
                 ``find`` has them as ``allow`` in the header. A run for which it raises is left to
                 other engines.
+            queues: rules of queues, which are stored in the journal for all its engines.
             options: for all runs, as of ``axil.Options``: ``deps``, ``channel``, ``clock``,
                 ``observers``, ``limits``, ``executor`` (it is closed with the engine) …
         """
@@ -148,7 +161,9 @@ class LocalEngine:
         self.max_loaded, self.patience_seconds = loaded, patience_seconds
         self.recheck_seconds = recheck_seconds
         self._options, self._find, self._folder_of = options, find, folder_of
-        self._around, self._leave = around, leave
+        self._around, self._leave, self._queues = around, leave, queues
+        self.tally = EngineTally()
+        """What it took, and what its runs used."""
         self._executor = lasting_executor(options)
         self._clock: Clock = options.pop("clock", None) or RealClock()
         self._workflows = {workflow.plan.graph.digest: workflow for workflow in workflows}
@@ -173,6 +188,8 @@ class LocalEngine:
         self._is_closed = True
 
     async def __aenter__(self) -> LocalEngine:
+        if self._queues:
+            await off_loop(self.journal, self.journal.set_queues, self._queues)
         self._is_closed = False
         self._wanted.set()
         self._pulling = asyncio.create_task(self._pull())
@@ -192,8 +209,9 @@ class LocalEngine:
         run_id: str = "",
         thread: str = "",
         origin: Mapping[str, Any] | None = None,
+        place: Place | None = None,
     ) -> str:
-        """See ``Engine``.
+        """See ``Engine``; ``place``: the queue in which it waits, and when it may begin.
 
         Raises: EngineError (AX540); JournalError: AX504, AX505, AX508, AX509; StateError.
         """
@@ -202,6 +220,8 @@ class LocalEngine:
         run_id = run_id or secrets.token_hex(8)
         async with self._locked(run_id):  # two callers may start it at once
             opened = await off_loop(self.journal, OpenedJournal, self.journal, run_id, thread)
+            if place is not None:
+                opened.writer = PlacingWriter(opened.writer, place)
             own = {"clock": self._clock, "journal": opened, "run_id": run_id}
             own |= {"thread": thread, "origin": origin or {}}
             run = workflow.begun(ManagedRun, input, attributes, {**self._options, **own})
@@ -209,8 +229,8 @@ class LocalEngine:
                 self._refused.pop(run_id, None)
         return run_id
 
-    def list(self) -> Sequence[RunInfo]:
-        return self._with_live_status(self.journal.runs())
+    def list(self, *, after: str = "", limit: int = 0) -> Sequence[RunInfo]:
+        return self._with_live_status(self.journal.runs(after=after, limit=limit))
 
     def get(self, run_id: str) -> RunStatus:
         """See ``Engine``. Raises: JournalError (AX503)."""
@@ -372,9 +392,12 @@ class LocalEngine:
         now, digests = wall_time(self._clock), None if self._find else list(self._workflows)
         take = partial(journal.take, digests=digests, without=list(self._refused))
         if lost := await off_loop(journal, take, 1, now, lost=True):
+            self.tally.count("axil_takes_total")
             await self._try(lost[0])
             return None
         taken = await off_loop(journal, take, room, now)
+        if taken:
+            self.tally.count("axil_takes_total", len(taken))
         await asyncio.gather(*map(self._load, taken))
         return await off_loop(journal, journal.next_due, now) if len(taken) < room else None
 
@@ -419,9 +442,11 @@ class LocalEngine:
                 if self._folder_of is not None:
                     options["workspace"] = self._folder_of(run_id)
                 around: AbstractContextManager[Any] = nullcontext()
+                queue = ""
 
                 def workflow_of(replay: ReplayIndex, entries: Sequence[Entry]) -> Workflow:
-                    nonlocal around
+                    nonlocal around, queue
+                    queue = "" if replay.header is None else place_of(replay.header.data).queue
                     if self._around is not None:
                         around = self._around(replay.origin, entries)
                     given = frozenset[str](self._options.get("allow", ()))
@@ -441,7 +466,7 @@ class LocalEngine:
                 if found is not None:
                     workflow, run = found
                     self._loaded[run_id] = _Loaded(
-                        run, asyncio.create_task(self._work(workflow, run, around))
+                        run, asyncio.create_task(self._work(workflow, run, around, queue))
                     )
             if found is None and trial is not None and trial.parked:
                 log.error("run %s is parked: %s", run_id, trial.parked)
@@ -472,12 +497,20 @@ class LocalEngine:
             log.exception("the hooks of the parked run %s failed", run_id)
 
     async def _work(
-        self, workflow: Workflow, run: ManagedRun, around: AbstractContextManager[Any]
+        self,
+        workflow: Workflow,
+        run: ManagedRun,
+        around: AbstractContextManager[Any],
+        queue: str,
     ) -> None:
         result: Result | None = None
+        RUN_ID.set(run.id)  # of this task, and of those that it starts
+        used = {} if run.recorder is None else dict(run.recorder.used)
         try:
             with around:
                 result = await self._execute(workflow, run)
+            of = {"queue": queue, "workflow": workflow.plan.graph.spec.id}
+            self.tally.ended(result, of, used)
             await finish(self.journal, run, result, self._mail)
         except Exception as error:  # noqa: BLE001  # of a component, or of the journal
             await self._interrupted(run.id, error)

@@ -52,8 +52,13 @@ class Engine(Protocol):
         """
         ...
 
-    def list(self) -> Sequence[RunInfo]:
-        """Return the runs of the journal, the last one that changed first."""
+    def list(self, *, after: str = "", limit: int = 0) -> Sequence[RunInfo]:
+        """Return the runs of the journal, the last one that changed first.
+
+        Args:
+            after: only those behind this run, which was the last of the page before.
+            limit: at most so many; 0: all.
+        """
         ...
 
     def get(self, run_id: str) -> RunStatus:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from axil_journals.engine.protocol import RunStatus
-from axil_journals.journal import Entry, RunInfo, first_due
+from axil_journals.journal import ENDED, Entry, RunInfo, first_due
 from axil_journals.replay import ReplayIndex
 from axil_journals.values import decode_question, decode_value
 
 PARKED = "parked"
 """The status of a run that ended its process again and again: it waits until it is resumed."""
-OVER = frozenset(["done", "failed", "cancelled", "limited", PARKED])
+OVER = ENDED | {PARKED}
 """The statuses of runs that have ended, and of those that only a person resumes."""
 NO_PROGRESS = frozenset(["resumed", "clock", "began"])
 """The kinds of entries that a run repeats each time that it is resumed."""

@@ -25,7 +25,7 @@ async function listRuns(isCurrent) {
   const search = make("input", { type: "search", id: "search", placeholder: "search" })
   const count = make("span", { class: "soft", role: "status" })
   const marked = new Set()
-  let runs = [], found = []
+  let runs = [], found = [], next = null
   const inside = make("div")
   const side = button("Compare the marked", () => (location.hash = `compare=${[...marked].map(encodeURIComponent).join(",")}`), { disabled: true })
   const list = new LongList("runs", (at) => {
@@ -48,12 +48,30 @@ async function listRuns(isCurrent) {
   }
   const load = async () => {
     try {
-      runs = (await page.server.get("/runs?limit=10000")).runs
+      // the first page again; older ones stay as they were
+      const fresh = await page.server.get("/runs?limit=200")
+      const known = new Set(fresh.runs.map((run) => run.run_id))
+      if (!runs.length || !fresh.next) next = fresh.next
+      const last = fresh.runs.at(-1)
+      runs = [...fresh.runs, ...(fresh.next ? runs.filter((run) => !known.has(run.run_id) && run.touched <= last.touched) : [])]
+      more.hidden = !next
       draw()
     } catch (error) {
       problem(error)
     }
   }
+  const more = button("More runs", async () => {
+    try {
+      const older = await page.server.get(`/runs?limit=200&after=${encodeURIComponent(next)}`)
+      const known = new Set(runs.map((run) => run.run_id))
+      runs.push(...older.runs.filter((run) => !known.has(run.run_id)))
+      next = older.next
+      more.hidden = !next
+      draw()
+    } catch (error) {
+      problem(error)
+    }
+  }, { hidden: true })
   search.addEventListener("input", draw)
   // what runs said is searched by the server
   const within = async () => {
@@ -76,7 +94,7 @@ async function listRuns(isCurrent) {
     start,
     make("div", { class: "bar" }, make("label", { for: "search" }, "Search "), search, button("Search in what runs said", within), side),
     make("div", { class: "heads", "aria-hidden": "true" }, ["", "run", "workflow", "status", "changed", "steps", "session", ""].map((each) => make("span", {}, each))),
-    list.place, inside,
+    list.place, more, inside,
   )
   const timer = setInterval(() => document.hidden || load(), 3000)
   leave = () => clearInterval(timer)

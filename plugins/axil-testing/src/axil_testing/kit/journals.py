@@ -16,12 +16,13 @@ from axil_journals import Entry, MemoryJournal, decode_value, encode_value
 from axil_testing.kit.base import Kit, claimed, require
 from axil_testing.kit.hostile import JSON, TEXTS, shown
 from axil_testing.kit.nodes import MovingClock, Tape
+from axil_testing.kit.queues import QueueLaws
 
 SOON = 500
 """Looks, one each 20 ms, until an entry that nobody waits for has become safe."""
 
 
-class JournalKit(Kit):
+class JournalKit(QueueLaws, Kit):
     """The laws of every journal: ``open(run_id)`` gives the writer of a run; ``entries``,
     ``thread``, ``runs`` and ``forget`` look at all.
     """
@@ -636,6 +637,43 @@ class JournalKit(Kit):
             require(found == [names[2], names[1]], f"the second page is {found}")
             found = [info.run_id for info in journal.runs(status=["failed"])]
             require(found[:2] == [names[3], names[1]], f"of one status it lists {found}")
+            found = list(journal.named(names[0][:-1], 3))
+            require(found == list(names[:3]), f"the first three that begin so are {found}")
+            require(not journal.named(f"{names[0]}-", 3), "a longer id than there is is found")
+            (third,) = journal.infos([names[2]])
+            found = [info.run_id for info in journal.runs(before=third.touched, limit=2)]
+            require(found == [names[1], names[0]], f"touched before the third were {found}")
+            await self._closed(journal)
+
+        self.wait(law())
+
+    @claimed("shared")
+    def test_runs_are_forgotten_in_batches_the_oldest_first(self) -> None:
+        """None of another status, none that is held, none that was touched later."""
+
+        async def law() -> None:
+            journal = await self.opened()
+            names = self.own(*(f"p{n}" for n in range(6)))
+            for n, name in enumerate(names):
+                await self.append(journal, name, Entry("run"))
+                status = "paused" if n == 1 else "failed"
+                await self.append(journal, name, Entry("ended", data={"status": status}))
+            journal.post(names[0], Entry("answer", data={"id": "q", "value": 1}))
+            held = journal.open(names[2])
+            held.append(Entry("resumed"))
+            await _kept(held)
+            (last,) = journal.infos([names[5]])
+            batches = list[list[str]]()
+            while found := journal.prune(last.touched, status=["failed"], limit=2):
+                batches.append([info.run_id for info in found])
+                require(len(batches) < 100, "it forgets without an end")
+            forgotten = [name for batch in batches for name in batch if name in names]
+            wanted = [names[0], names[3], names[4]]
+            require(forgotten == wanted, f"it forgot {forgotten}")
+            require(max(map(len, batches)) <= 2, "a batch is larger than it was to be")
+            left = {info.run_id for info in journal.infos(names)}
+            require(left == {names[1], names[2], names[5]}, f"it kept {sorted(left)}")
+            held.close()
             await self._closed(journal)
 
         self.wait(law())
