@@ -7,6 +7,7 @@ name twice, a node of another graph, a forbidden cycle) is an error at once, the
 
 from __future__ import annotations
 
+import inspect
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -81,6 +82,11 @@ class EdgeHandle:
     sender: Any
     receiver: Any
     spec: EdgeSpec
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The fields that it carries, with descriptions."""
+        return dict(self.spec.keys or {})
 
 
 class Template(Protocol[M_co]):
@@ -239,6 +245,7 @@ class Graph:
         Args:
             kind: a node class, made with ``args`` and ``settings`` (by its ``Config``, if it has
                 one); an instance; a function; the name of a node type; or a ``Template``.
+            name: its name; without it, a text that comes first in ``args``.
             pull_keys, push_keys: attributes that it sees, and output fields that it writes back;
                 see ``NodeSpec``.
             merge: how states that meet at it are merged: a callable, or one per edge group.
@@ -279,6 +286,8 @@ class Graph:
             )
         if kind is None:
             raise self._unfit("kind", kind, "an object, a function, a class or a name")
+        if not name and args and isinstance(args[0], str) and not _takes_name_first(kind):
+            name, *args = args  # type: ignore[assignment]
         self._expect("resources", resources, Mapping, 'amounts by name: {"gpus": 1}')
         component, use = self._component(kind, args, settings)
         contract = None if component is None else NodeContract.of(component)
@@ -805,6 +814,14 @@ class RootGraph(Graph, Workflow[S]):
 
 def _title(kind: Any) -> str:
     return getattr(kind, "__name__", None) or type(kind).__name__
+
+
+def _takes_name_first(kind: Any) -> bool:
+    """Return whether a class takes its name as its first argument."""
+    try:
+        return next(iter(inspect.signature(kind).parameters), "") == "name"
+    except (TypeError, ValueError):
+        return False
 
 
 def _collecting(fields: str | Sequence[str]) -> list[ComponentRef]:

@@ -17,7 +17,8 @@ class CustomNode:
 
     Its parameters are given by name if all are names that a body may ask for; else by position:
     ``(input, attributes, memories, tools, retrievers, self)``. One with a default is given nothing,
-    unless it names a value. Without a function the node passes its input on.
+    unless it names a value. Without a function, the method ``forward`` or ``_forward`` of a
+    subclass is the body; without one of these the node passes its input on.
     """
 
     strict = True
@@ -31,6 +32,8 @@ class CustomNode:
         retrievers: Sequence[Any] | None = None,
         inline: bool = False,
     ) -> None:
+        if forward is None:
+            forward = getattr(self, "forward", None) or getattr(self, "_forward", None)
         self.forward = forward
         self.memories, self.tools, self.retrievers = memories, tools, retrievers
         self.inline = inline
