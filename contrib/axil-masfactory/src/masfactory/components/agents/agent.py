@@ -47,6 +47,7 @@ class Agent(Node):
         THINK_COMPLETED = "agent_think_completed"
         ACT_COMPLETED = "agent_act_completed"
 
+    keeps_attributes = False
     core_class: ClassVar[Any] = axil_agent.Agent
     _own: ClassVar = ("observe", "think", "act", "step", "_forward")
 

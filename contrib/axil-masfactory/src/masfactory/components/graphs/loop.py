@@ -53,6 +53,14 @@ class Loop(BaseGraph):
                 "terminate_condition_function, or a model with a terminate_condition_prompt."
             )
 
+    @property
+    def _controller(self) -> Any:
+        return self._internal["controller"]
+
+    @property
+    def _max_iterations(self) -> int | None:
+        return self.max_iterations
+
     def set_initial_messages(self, message: Mapping[str, Any]) -> None:
         """Set the fields that the controller holds before anything came in."""
         self._initial_messages = dict(message)
@@ -72,28 +80,30 @@ class Loop(BaseGraph):
 
     @property
     def pushed(self) -> dict[str, str] | None:
-        """``push_keys`` as axil takes them: with the counters, where any are named."""
+        """``push_keys`` as axil takes them: the counters with what is named; ``{}``: nothing."""
         named = super().pushed
-        return {**named, "current_iteration": "", "max_iterations": ""} if named else named
+        counters = {"current_iteration": "", "max_iterations": ""}
+        return counters if named is None else {**named, **counters} if named else named
 
     def component(self) -> Any:
         stop = self.terminate_condition_function
         return axil_control.Loop(
             "",
             self.max_iterations,
-            terminate_condition_function=None if stop is None else _by_position(stop, self.name),
+            terminate_condition_function=None if stop is None else self._stopping(stop),
             model=self.model,
             terminate_condition_prompt=self.terminate_condition_prompt,
             initial_messages=self._initial_messages,
             attributes=self.attributes,
         )
 
+    def _stopping(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Give a function that axil asks, around one that is called by position."""
+        where = f'loop "{self.name}", terminate_condition_function'
+        count, controller = count_of(function, 6, where, _ROLES), self._internal["controller"]
 
-def _by_position(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    where = f'loop "{name}", terminate_condition_function'
-    count = count_of(function, 6, where, _ROLES)
+        def stop(inputs: Any, attributes: Any) -> Any:
+            with controller.seeing(attributes) as seen:
+                return function(*(inputs, seen, controller, [], [], [])[:count])
 
-    def stop(inputs: Any, attributes: Any, controller: Any) -> Any:
-        return function(*(inputs, attributes, controller, [], [], [])[:count])
-
-    return stop
+        return stop
