@@ -76,9 +76,11 @@ def working(
 class _Plain(DynamicAgent):
     """An agent whose prompt is only the message."""
 
-    def core_settings(self) -> dict[str, Any]:
-        titles = {"message": "", "format": None, "fields": None}
-        return {**super().core_settings(), "titles": titles}
+    def _input_prompt(self) -> dict[str, Any]:
+        return {"": self._prompt_template_format(self._prompt_template)}
+
+    def _output_keys_prompt(self) -> dict[str, Any]:
+        return {}
 
 
 Prompting = Callable[[dict[str, Any]], tuple[str, str]]

@@ -14,3 +14,8 @@ class InternalGraphNode(Node):
     def __init__(self, owner: Any, role: str) -> None:
         super().__init__(validate_name(f"{owner.name}_{role}"))
         self.owner, self.role = owner, role
+        self._current_iteration = 0
+
+    @property
+    def _max_iterations(self) -> int | None:
+        return getattr(self.owner, "max_iterations", None)

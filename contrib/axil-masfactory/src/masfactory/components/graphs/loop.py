@@ -104,6 +104,7 @@ class Loop(BaseGraph):
 
         def stop(inputs: Any, attributes: Any) -> Any:
             with controller.seeing(attributes) as seen:
+                controller._current_iteration = int(seen.get("current_iteration") or 0)
                 return function(*(inputs, seen, controller, [], [], [])[:count])
 
         return stop
