@@ -49,7 +49,7 @@ from masfactory.components.human.human_chat import HumanChat
 from masfactory.components.human.human_chat_visual import HumanChatVisual
 from masfactory.components.human.human_file_edit import HumanFileEdit
 from masfactory.components.human.human_file_edit_visual import HumanFileEditVisual
-from masfactory.components.vibe.vibe_graph import VibeGraph
+from masfactory.components.vibe import LegacyVibeGraph, VibeGraph
 from masfactory.core.edge import Edge
 from masfactory.core.message import (
     JsonMessageFormatter,
@@ -117,6 +117,7 @@ __all__ = [
     "InstructorAssistantGraph",
     "JsonMessageFormatter",
     "LegacyOpenAIModel",
+    "LegacyVibeGraph",
     "LenientJsonMessageFormatter",
     "LogicSwitch",
     "Loop",
@@ -164,7 +165,6 @@ __getattr__: Callable[[str], Any] = missing(
     __name__,
     {
         "AdjacencyListGraph": "Declare the edges, or use AdjacencyMatrixGraph.",
-        "LegacyVibeGraph": _DESIGNS,
         "VibeWorkflow": _DESIGNS,
     },
 )
