@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from masfactory import elsewhere
 from masfactory.adapters.memory import HistoryMemory, Memory, VectorMemory
 from masfactory.adapters.model import (
     AnthropicModel,
@@ -160,6 +161,7 @@ __all__ = [
     "template_overrides_for",
 ]
 
+elsewhere.install()
 _DESIGNS = "VibeGraph designs AML by one model, and keeps it in build_cache_path."
 __getattr__: Callable[[str], Any] = missing(
     __name__,

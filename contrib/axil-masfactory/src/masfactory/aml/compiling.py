@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from masfactory.adapters.memory import VectorMemory
 from masfactory.aml.conditions import condition_of
 from masfactory.aml.model import AmlError, AmlGraph, AmlNode, validate_aml_document
-from masfactory.adapters.memory import VectorMemory
 from masfactory.aml.reader import MemoryReference, Reference, parse_aml_document
 from masfactory.components.agents.agent import Agent
 from masfactory.components.controls.agent_switch import AgentSwitch

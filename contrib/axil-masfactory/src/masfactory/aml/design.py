@@ -115,7 +115,9 @@ def _inner(given: Any) -> Mapping[str, Any]:
         try:
             given = LenientJson().parse(given)
         except ValueError as error:
-            raise AmlError(f"a design of a graph: found no JSON ({error}). Give an object.") from error
+            raise AmlError(
+                f"a design of a graph: found no JSON ({error}). Give an object."
+            ) from error
     for _ in range(10):
         if not isinstance(given, Mapping):
             break

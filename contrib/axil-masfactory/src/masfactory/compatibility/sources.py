@@ -14,7 +14,6 @@ from masfactory.components.custom_node import CustomNode
 from masfactory.components.graphs.base_graph import BaseGraph
 from masfactory.core.message import TwinsFieldTextFormatter
 from masfactory.core.node import Node
-from masfactory.errors import Unsupported
 
 
 def mapping_of(source: str | Path | bytes, what: str) -> dict[str, Any]:
@@ -48,17 +47,6 @@ def _yaml(text: str) -> Any:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(str(error).splitlines()[0]) from error
-
-
-def nothing_else(what: str, **settings: Any) -> None:
-    """Raise ``Unsupported`` where a file is to be exported."""
-    for name, value in settings.items():
-        if value:
-            raise Unsupported(
-                f"{what}({name}=…)",
-                "The imported graph is in graph.axil.to_spec(), and axil_files writes it as a "
-                "workflow file.",
-            )
 
 
 def working(

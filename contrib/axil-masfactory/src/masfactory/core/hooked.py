@@ -21,7 +21,9 @@ STAGES = (
 
 def is_hooked(node: Node) -> bool:
     """Say whether a node has hooks of a stage of a run, or a ``_forward`` around a whole graph."""
-    return node.is_around_a_graph or any(node.hooks.has_any(stage.BEFORE, stage.AFTER, stage.ERROR) for stage in STAGES)
+    return node.is_around_a_graph or any(
+        node.hooks.has_any(stage.BEFORE, stage.AFTER, stage.ERROR) for stage in STAGES
+    )
 
 
 class Hooked:

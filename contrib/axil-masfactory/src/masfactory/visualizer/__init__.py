@@ -1,10 +1,22 @@
-"""MASFactory's visualizer, which is never there: watch a run by ``RootGraph.axil.stream``."""
+"""MASFactory's visualizer, which is never there: watch a run by ``RootGraph.axil.stream``.
+
+``visualizer.serialize`` gives what it draws.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["connect", "connect_bridge", "get_bridge", "get_client", "is_available"]
+VISUALIZER_PROTOCOL_VERSION = 1
+
+__all__ = [
+    "VISUALIZER_PROTOCOL_VERSION",
+    "connect",
+    "connect_bridge",
+    "get_bridge",
+    "get_client",
+    "is_available",
+]
 
 
 def is_available() -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 import axil
-import axil_agent
 import axil_models
 from axil import CustomNode
 from masfactory.adapters.context.provider import ContextProvider

@@ -168,9 +168,7 @@ class _Observing(axil_agent.Agent):
 
     prompting: Prompting
 
-    async def observed(
-        self, inputs: Mapping[str, Any], attributes: Any = None, **more: Any
-    ) -> Any:
+    async def observed(self, inputs: Mapping[str, Any], attributes: Any = None, **more: Any) -> Any:
         place = more.get("wiring") or self._wiring
         given, style = self._inputs_and_style(inputs, place)
         shown, _ = style.shown(style.fields(given, attributes or {}, place))

@@ -12,6 +12,8 @@ from masfactory.core.node import Keys, count_of
 
 _ROLES = "input, attributes, controller, memories, tools, retrievers"
 
+_COUNTERS = {"current_iteration": "The round.", "max_iterations": "The most rounds."}
+
 
 class Loop(BaseGraph):
     """A graph that repeats, controlled by one node, the controller."""
@@ -38,7 +40,12 @@ class Loop(BaseGraph):
         nodes: Sequence[Sequence[Any]] | None = None,
         build_func: Callable[[Any], Any] | None = None,
     ) -> None:
-        """Take what ends it: a number of rounds, a function, or a model with a prompt."""
+        """Take what ends it: a number of rounds, a function, or a model with a prompt.
+
+        ``push_keys``: None: the counters; with what is named, the counters, too; ``{}``: nothing.
+        """
+        if push_keys is None or push_keys:
+            push_keys = {**(push_keys or {}), **_COUNTERS}
         super().__init__(
             name, pull_keys, push_keys, attributes, build_func, edges=edges, nodes=nodes
         )
@@ -46,20 +53,14 @@ class Loop(BaseGraph):
         self.model, self.terminate_condition_prompt = model, terminate_condition_prompt
         self.terminate_condition_function = terminate_condition_function
         self._initial_messages = dict(initial_messages or {})
+        self._controller = self._internal["controller"]
+        self._terminate_node = self._internal["terminate"]
         judged = model is not None and terminate_condition_prompt is not None
         if not ((max_iterations or 0) > 0 or terminate_condition_function or judged):
             raise ValueError(
                 f'loop "{name}": nothing would end it. Give a positive max_iterations, a '
                 "terminate_condition_function, or a model with a terminate_condition_prompt."
             )
-
-    @property
-    def _controller(self) -> Any:
-        return self._internal["controller"]
-
-    @property
-    def _max_iterations(self) -> int | None:
-        return self.max_iterations
 
     def set_initial_messages(self, message: Mapping[str, Any]) -> None:
         """Set the fields that the controller holds before anything came in."""
@@ -77,13 +78,6 @@ class Loop(BaseGraph):
     def edge_to_terminate_node(self, sender: Any, keys: Keys | None = None) -> Edge:
         """Connect a node with the end of the loop."""
         return self.create_edge(sender, "terminate", keys)
-
-    @property
-    def pushed(self) -> dict[str, str] | None:
-        """``push_keys`` as axil takes them: the counters with what is named; ``{}``: nothing."""
-        named = super().pushed
-        counters = {"current_iteration": "", "max_iterations": ""}
-        return counters if named is None else {**named, **counters} if named else named
 
     def component(self) -> Any:
         stop = self.terminate_condition_function
