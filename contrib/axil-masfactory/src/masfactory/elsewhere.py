@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -60,7 +61,7 @@ REFUSED = {
 """Modules, and what to use instead of them and of what is below them."""
 
 
-class Elsewhere:
+class Elsewhere(Loader):
     """A finder and loader of these modules, behind all others."""
 
     def find_spec(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from masfactory.adapters.memory import VectorMemory
 from masfactory.aml.conditions import condition_of
@@ -171,7 +171,7 @@ class Compiling:
     def resolved(self, value: Any, where: str) -> Any:
         """Give one value. Raises: AmlError: nothing was given for a reference."""
         if isinstance(value, Mapping):
-            return self.values(value, where)
+            return self.values(cast("Mapping[str, Any]", value), where)
         if not isinstance(value, Reference):
             return value
         if value in self.given:
@@ -217,7 +217,7 @@ def compile_aml(
     try:
         attributes = compiling.values(root.attributes, "AML, the root graph")
         if attributes:
-            graph._attributes_store = {**attributes, **graph.attributes}
+            graph.set_attributes({**attributes, **graph.attributes})
         compiling.fill(graph, root)
     except (ValueError, TypeError) as error:
         raise AmlError(str(error)) from error

@@ -13,6 +13,11 @@ from typing import Any, cast
 
 Names = Mapping[str, Any]
 
+
+def _contains(whole: Any, part: Any) -> bool:
+    return part in (whole or "")
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "len": len,
     "str": str,
@@ -24,7 +29,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "max": max,
     "min": min,
     "sum": sum,
-    "contains": lambda whole, part: part in (whole or ""),
+    "contains": _contains,
 }
 _METHODS = ("get", "lower", "upper", "strip", "startswith", "endswith", "split", "count", "find")
 _COMPARED: dict[type, Callable[[Any, Any], Any]] = {

@@ -190,26 +190,28 @@ def _write(parent: Element, graph: AmlGraph) -> None:
         facts = {"id": node.id, "label": node.label}
         named = ("forward", "ref", "implementation", "max_iterations")
         facts |= {n: str(v) for n in named if (v := getattr(node, n)) is not None}
-        said = SubElement(nodes, node.kind, facts)
+        written = SubElement(nodes, node.kind, facts)
         for part in ("instructions", "prompt_template"):
             if getattr(node, part):
-                SubElement(said, part).text = getattr(node, part)
+                SubElement(written, part).text = getattr(node, part)
         ends = {"match": node.terminate_condition_prompt, "if": node.terminate_condition_expr}
         if any(ends.values()):
-            SubElement(said, "terminate", {name: str(text) for name, text in ends.items() if text})
-        _write_attributes(said, node)
+            SubElement(
+                written, "terminate", {name: str(text) for name, text in ends.items() if text}
+            )
+        _write_attributes(written, node)
         if node.sub_graph is not None:
-            _write(said, node.sub_graph)
+            _write(written, node.sub_graph)
     for edge in graph.edges:
         loose = {"controller", "terminate", "entry", "exit"}
         ends = (
             end.lower() if end.lower() in loose and end.isupper() else end
             for end in (edge.source, edge.target)
         )
-        facts = dict(zip(("from", "to"), ends, strict=True))
+        said: dict[str, str] = dict(zip(("from", "to"), ends, strict=True))
         if edge.condition:
-            facts[edge.condition_kind or "match"] = edge.condition
-        _write_keys(SubElement(SubElement(edges, "edge", facts), "keys"), edge.keys or {})
+            said[edge.condition_kind or "match"] = edge.condition
+        _write_keys(SubElement(SubElement(edges, "edge", said), "keys"), edge.keys or {})
 
 
 def _write_attributes(said: Element, node: AmlNode) -> None:

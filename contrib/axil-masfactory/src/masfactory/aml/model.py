@@ -83,7 +83,7 @@ def validate_aml_document(document: AmlDocument) -> None:
 def _check(graph: AmlGraph, where: str, problems: list[str], *, is_loop: bool) -> None:
     known = {node.id: node for node in graph.nodes}
     first, last = ("CONTROLLER", "CONTROLLER") if is_loop else ("ENTRY", "EXIT")
-    ends = {first, last} | ({"TERMINATE"} if is_loop else set())
+    ends = {first, last, *(["TERMINATE"] if is_loop else [])}
     for node in graph.nodes:
         if node.sub_graph is not None and (node.sub_graph.nodes or node.kind == "loop"):
             inner = f"{where}, {node.kind} {node.id}"

@@ -266,13 +266,13 @@ class Library:
             value: Any = json.loads(path.read_text("utf-8"))
         except (OSError, ValueError) as error:
             raise AmlError(f'AML, resource "{source}": {path}: {error}. Mend the file.') from error
-        if not key or (isinstance(value, dict) and key in value):
-            return cast("Any", value)[key] if key else value
-        for part in key.split("."):
+        if isinstance(value, dict) and key in value:
+            return cast("dict[str, Any]", value)[key]
+        for part in key.split(".") if key else ():
             if not (isinstance(value, dict) and part in value):
                 raise AmlError(f'AML, resource "{source}": {path} has no "{key}". Correct key.')
             value = cast("dict[str, Any]", value)[part]
-        return value
+        return cast("Any", value)
 
     def parameters(self, said: Element) -> dict[str, Any]:
         """Give what an implementation is made with: values, texts of resources, references."""

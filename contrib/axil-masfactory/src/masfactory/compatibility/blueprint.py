@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from masfactory.aml.design import Design, aml_to_graph_design, graph_design_to_aml_document
+from masfactory.aml.design import Design, graph_design_to_aml_document
 from masfactory.compatibility.errors import CompatibilityImportError
 from masfactory.components.graphs.root_graph import RootGraph
 from masfactory.components.vibe.compiler import compile_aml
@@ -51,41 +51,42 @@ class GraphBlueprint:
     metadata: dict[str, Any] | None = None
 
 
-def is_dify_app_document(document: Mapping[str, Any]) -> bool:
+def is_dify_app_document(doc: Mapping[str, Any]) -> bool:
     """Say whether a document is one of Dify's."""
-    return isinstance(document.get("workflow"), Mapping) and "graph" in document["workflow"]
+    return isinstance(doc.get("workflow"), Mapping) and "graph" in doc["workflow"]
 
 
-def is_langflow_document(document: Mapping[str, Any]) -> bool:
+def is_langflow_document(doc: Mapping[str, Any]) -> bool:
     """Say whether a document is one of Langflow's."""
-    return isinstance(document.get("data"), Mapping) and "nodes" in document["data"]
+    return isinstance(doc.get("data"), Mapping) and "nodes" in doc["data"]
 
 
-def is_chatdev_workflow_document(document: Mapping[str, Any]) -> bool:
+def is_chatdev_workflow_document(doc: Mapping[str, Any]) -> bool:
     """Say whether a document is one of ChatDev's."""
-    return isinstance(document.get("graph"), Mapping) and "nodes" in document["graph"]
+    return isinstance(doc.get("graph"), Mapping) and "nodes" in doc["graph"]
 
 
-def workflow_export_to_blueprint(document: Mapping[str, Any]) -> GraphBlueprint:
+def workflow_export_to_blueprint(doc: Mapping[str, Any], **more: Any) -> GraphBlueprint:
     """Read a document: of Dify, Langflow or ChatDev, or ``{nodes, edges}``.
 
     Raises: CompatibilityImportError: it has no nodes.
     """
-    graph: Any = document
-    if is_dify_app_document(document):
-        graph = document["workflow"]["graph"]
-    elif is_langflow_document(document):
-        graph = document["data"]
-    elif is_chatdev_workflow_document(document):
-        graph = document["graph"]
-    nodes = [_node(each) for each in graph.get("nodes") or () if isinstance(each, Mapping)]
+    del more  # where ChatDev's other files are: they are not read
+    graph: Any = doc
+    if is_dify_app_document(doc):
+        graph = doc["workflow"]["graph"]
+    elif is_langflow_document(doc):
+        graph = doc["data"]
+    elif is_chatdev_workflow_document(doc):
+        graph = doc["graph"]
+    nodes = [_node(each) for each in _listed(graph, "nodes")]
     nodes = [node for node in nodes if node.id and node.kind not in _NOTES[1:]]
     if not nodes:
         raise CompatibilityImportError(
             "a workflow: found no nodes, expected a list. Export the file again."
         )
     known = {node.id for node in nodes}
-    edges = [_external(each) for each in graph.get("edges") or () if isinstance(each, Mapping)]
+    edges = [_external(each) for each in _listed(graph, "edges")]
     return GraphBlueprint(
         tuple(nodes), tuple(e for e in edges if e.source in known and e.target in known)
     )
@@ -140,26 +141,38 @@ def blueprint_to_graph_design_document(blueprint: GraphBlueprint, *, source: str
     }
 
 
-def blueprint_to_aml_document(blueprint: GraphBlueprint, *, source: str = "") -> str:
-    """Give a workflow as AML."""
-    return graph_design_to_aml_document(blueprint_to_graph_design(blueprint), source=source or None)
+def blueprint_to_aml_document(
+    blueprint: GraphBlueprint, *, source: str | None = None, **ids: str
+) -> str:
+    """Give a workflow as AML; ``ids``: ``document_id``, ``root_graph_id``."""
+    return graph_design_to_aml_document(blueprint_to_graph_design(blueprint), source=source, **ids)
 
 
-def blueprint_to_graph(blueprint: GraphBlueprint, *, name: str = "imported", model: Any = None):
+def blueprint_to_graph(
+    blueprint: GraphBlueprint,
+    *,
+    graph_name: str = "imported",
+    source: str | None = None,
+    model: Any = None,
+    tools: Sequence[Any] | None = None,
+) -> RootGraph:
     """Give a workflow as a graph that passes its input on; ``model`` judges at its branches."""
-    graph = RootGraph(name)
-    compile_aml(target_graph=graph, aml=blueprint_to_aml_document(blueprint), model=model)
+    graph = RootGraph(graph_name)
+    aml = blueprint_to_aml_document(blueprint, source=source)
+    compile_aml(target_graph=graph, aml=aml, model=model, tools=tools)
     return graph
 
 
-def document_to_aml(document: Mapping[str, Any], *, source: str = "") -> str:
+def document_to_aml(doc: Mapping[str, Any], *, source: str = "", **more: Any) -> str:
     """Give a document of another system as AML."""
-    return blueprint_to_aml_document(workflow_export_to_blueprint(document), source=source)
+    return blueprint_to_aml_document(
+        workflow_export_to_blueprint(doc, **more), source=source or None
+    )
 
 
-def document_to_graph_design(document: Mapping[str, Any], *, source: str = "") -> Design:
+def document_to_graph_design(doc: Mapping[str, Any], *, source: str = "", **more: Any) -> Design:
     """Give a document of another system as a design."""
-    blueprint = workflow_export_to_blueprint(document)
+    blueprint = workflow_export_to_blueprint(doc, **more)
     return blueprint_to_graph_design_document(blueprint, source=source)
 
 
@@ -172,47 +185,55 @@ blueprint_to_graph_design_document_via_aml = blueprint_to_graph_design_document
 # -- files
 
 
-def compatibility_out_dir() -> Path:
-    """Give the folder of exports without a path."""
+def compatibility_out_dir(*, mkdir: bool = False) -> Path:
+    """Give the folder of exports without a path, and make it."""
+    if mkdir:
+        COMPATIBILITY_OUT_DIR.mkdir(parents=True, exist_ok=True)
     return COMPATIBILITY_OUT_DIR
 
 
-def default_aml_path(source: str = "workflow", input_path: str | Path | None = None) -> Path:
+def default_aml_path(
+    source: str, *, input_path: str | Path | None = None, stem: str | None = None
+) -> Path:
     """Give the path of an export as AML."""
-    return COMPATIBILITY_OUT_DIR / f"{Path(input_path).stem if input_path else source}.aml"
+    name = stem or (Path(input_path).stem if input_path else source)
+    return COMPATIBILITY_OUT_DIR / f"{name}.aml"
 
 
 def default_graph_design_path(
-    source: str = "workflow", input_path: str | Path | None = None
+    source: str, *, input_path: str | Path | None = None, stem: str | None = None
 ) -> Path:
     """Give the path of an export as JSON."""
-    return default_aml_path(source, input_path).with_suffix(".graph_design.json")
+    path = default_aml_path(source, input_path=input_path, stem=stem)
+    return path.with_suffix(".graph_design.json")
 
 
-def write_aml(aml: str, path: str | Path) -> Path:
+def write_aml(path: str | Path, document: str) -> Path:
     """Write a document."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(aml, "utf-8")
+    target.write_text(document, "utf-8")
     return target
 
 
-def write_graph_design_json(design: Mapping[str, Any], path: str | Path) -> Path:
+def write_graph_design_json(path: str | Path, document: Mapping[str, Any]) -> Path:
     """Write a design."""
-    return write_aml(json.dumps(design, ensure_ascii=False, indent=2, default=str), path)
+    return write_aml(path, json.dumps(document, ensure_ascii=False, indent=2, default=str))
 
 
-def export_aml_for_blueprint(blueprint: GraphBlueprint, path: str | Path, *, source: str = ""):
+def export_aml_for_blueprint(
+    blueprint: GraphBlueprint, path: str | Path, *, source: str | None = None, **ids: str
+) -> Path:
     """Write a workflow as AML."""
-    return write_aml(blueprint_to_aml_document(blueprint, source=source), path)
+    return write_aml(path, blueprint_to_aml_document(blueprint, source=source, **ids))
 
 
 def export_graph_design_for_blueprint(
     blueprint: GraphBlueprint, path: str | Path, *, source: str = ""
-):
+) -> Path:
     """Write a workflow as a design."""
     return write_graph_design_json(
-        blueprint_to_graph_design_document(blueprint, source=source), path
+        path, blueprint_to_graph_design_document(blueprint, source=source)
     )
 
 
@@ -225,20 +246,20 @@ def exported(
     aml_path: str | Path | bool | None = None,
 ) -> None:
     """Write a document where its reader was asked to: a path, or True for the usual one."""
-    given = input_path if isinstance(input_path, (str, Path)) and len(str(input_path)) < 256 else ""
-    place = given if "{" not in str(given) else ""
+    is_file = isinstance(input_path, Path) or "{" not in str(input_path or "{")
+    place = input_path if is_file and isinstance(input_path, (str, Path)) else None
+    blueprint = workflow_export_to_blueprint(document)
     if aml_path:
-        path = default_aml_path(source, place) if aml_path is True else aml_path
-        write_aml(aml_of(document, source), path)
+        usual = default_aml_path(source, input_path=place)
+        export_aml_for_blueprint(blueprint, usual if aml_path is True else aml_path, source=source)
     if graph_design_path:
-        is_usual = graph_design_path is True
-        path = default_graph_design_path(source, place) if is_usual else graph_design_path
-        write_graph_design_json(aml_to_graph_design(aml_of(document, source)), path)
+        usual = default_graph_design_path(source, input_path=place)
+        path = usual if graph_design_path is True else graph_design_path
+        export_graph_design_for_blueprint(blueprint, path, source=source)
 
 
-def aml_of(document: Mapping[str, Any], source: str) -> str:
-    """Give a document of another system as AML."""
-    return document_to_aml(document, source=source)
+def _listed(graph: Mapping[str, Any], part: str) -> list[Mapping[str, Any]]:
+    return [each for each in graph.get(part) or () if isinstance(each, Mapping)]
 
 
 def _node(said: Mapping[str, Any]) -> ExternalNode:
@@ -269,4 +290,4 @@ def _names(nodes: Sequence[ExternalNode]) -> dict[str, str]:
             number += 1
             name = f"{slug}_{number}"
         found[node.id] = name
-    return cast("dict[str, str]", found)
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, cast
@@ -17,9 +17,11 @@ from masfactory.compatibility.errors import CompatibilityImportError
 from masfactory.compatibility.options import ChatDevCompileOptions
 from masfactory.compatibility.sources import mapping_of
 from masfactory.components.human.console import Console
+from masfactory.errors import also_in
 from masfactory.utils.apart import apart
 
 __path__: list[str] = []  # ``masfactory.elsewhere`` has what is below it
+__getattr__: Callable[[str], Any] = also_in("masfactory.compatibility", __name__)
 
 _TELLING = ("task", "input", "message", "query", "question", "content", "text")
 

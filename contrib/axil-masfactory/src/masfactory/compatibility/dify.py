@@ -23,9 +23,10 @@ from masfactory.compatibility.sources import (
 from masfactory.components.controls.logic_switch import LogicSwitch
 from masfactory.components.graphs.root_graph import RootGraph
 from masfactory.core.node import Node
-from masfactory.errors import Unsupported
+from masfactory.errors import Unsupported, also_in
 
 __path__: list[str] = []  # ``masfactory.elsewhere`` has what is below it
+__getattr__: Callable[[str], Any] = also_in("masfactory.compatibility", __name__)
 
 _PLACE = re.compile(r"\{\{#([^#{}]+)#\}\}")
 _JINJA = re.compile(r"\{\{\s*(\w+)\s*\}\}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,9 +20,10 @@ from masfactory.compatibility.sources import (
 )
 from masfactory.components.graphs.root_graph import RootGraph
 from masfactory.core.node import Node
-from masfactory.errors import Unsupported
+from masfactory.errors import Unsupported, also_in
 
 __path__: list[str] = []  # ``masfactory.elsewhere`` has what is below it
+__getattr__: Callable[[str], Any] = also_in("masfactory.compatibility", __name__)
 
 Values = dict[str, Any]
 _PLACE = re.compile(r"\{(\w+)\}")

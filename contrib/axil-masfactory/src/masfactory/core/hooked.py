@@ -107,7 +107,7 @@ class _HookedBody:
                 return dict(cast("dict[str, Any]", out.output or {}))
 
             with inside(node, inner):
-                output = await asyncio.to_thread(lambda: node.checked(node._forward(fields)))
+                output = await asyncio.to_thread(lambda: node.forwarded(fields))
         delta |= {n: v for n, v in view.items() if n not in before or v is not before[n]}
         return Out(output, delta)
 

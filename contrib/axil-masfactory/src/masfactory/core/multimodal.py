@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from axil_models import file, image
-from masfactory.errors import Unsupported
+from masfactory.errors import Unsupported, missing
 
 __all__ = [
     "FieldModality",
@@ -252,6 +252,10 @@ def _content(path: str | Path) -> bytes | Path:
 
 # -- by MASFactory's names
 
+__getattr__: Callable[[str], Any] = missing(
+    __name__, {"AttachmentTagRegistry": "An agent of axil numbers the images of a prompt itself."}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class TextMessageBlock:
@@ -335,9 +339,9 @@ def iter_message_texts(content: Any) -> Iterator[str]:
         yield content
         return
     for each in cast("Sequence[Any]", content or ()):
-        text = getattr(each, "text", None) or (each.get("text") if isinstance(each, dict) else None)
-        if isinstance(text, str):
-            yield text
+        part: Any = {"text": each.text} if isinstance(each, TextMessageBlock) else each
+        if isinstance(part, dict) and isinstance(part.get("text"), str):  # pyright: ignore[reportUnknownMemberType]
+            yield cast("dict[str, str]", part)["text"]
 
 
 def iter_media_message_blocks(content: Any) -> Iterator[MediaMessageBlock]:

@@ -303,6 +303,10 @@ class Node:
 
         return working
 
+    def forwarded(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Give what ``_forward`` gives. Raises: TypeError: it is no mapping."""
+        return self.checked(self._forward(fields))
+
     def checked(self, result: Any) -> dict[str, Any]:
         """Give a result of ``_forward``. Raises: TypeError: it is no mapping."""
         if not isinstance(result, Mapping):

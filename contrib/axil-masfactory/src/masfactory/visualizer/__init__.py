@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+from masfactory.errors import missing
 
 VISUALIZER_PROTOCOL_VERSION = 1
 
@@ -40,3 +43,15 @@ def get_client() -> None:
 
 def get_bridge() -> None:
     """Give None, as MASFactory does where no visualizer answers."""
+
+
+__getattr__: Callable[[str], Any] = missing(
+    __name__,
+    dict.fromkeys(
+        (
+            *("VisualizerBridge", "VisualizerClient", "VisualizerOpenFileOptions"),
+            *("VisualizerRuntime", "get_visualizer_runtime"),
+        ),
+        "Watch a run by graph.axil.stream.",
+    ),
+)

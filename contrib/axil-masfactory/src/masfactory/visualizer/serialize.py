@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from masfactory.components.agents.agent import Agent
 from masfactory.components.custom_node import CustomNode
@@ -37,7 +37,7 @@ class _Drawing:
 
     def walk(self, graph: BaseGraph, name: str) -> None:
         """Draw what is inside a graph."""
-        ends = graph._internal.values() if isinstance(graph, Loop) else ()
+        ends = graph.internal_nodes if isinstance(graph, Loop) else ()
         for node in (*ends, *graph.nodes):
             self.nodes[node.name], self.kinds[node.name] = node, _kind(node)
             if name:
@@ -84,7 +84,7 @@ def serialize_root_graph(root: BaseGraph) -> SerializedGraph:
         "nodeOutputKeys": keys["from"],
         "nodeInstructions": {name: agent.instructions for name, agent in agents.items()},
         "nodePromptTemplates": {
-            name: _plain(agent._prompt_template) for name, agent in agents.items()
+            name: _plain(agent.prompt_template) for name, agent in agents.items()
         },
     }
     for title, part in rules:
@@ -112,15 +112,16 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}  # pyright: ignore
+        several = cast("Mapping[Any, Any]", value)
+        return {str(name): _plain(each) for name, each in several.items()}
     if isinstance(value, (list, tuple, set)):
-        return [_plain(each) for each in value]  # pyright: ignore
+        return [_plain(each) for each in cast("Iterable[Any]", value)]
     return str(value)
 
 
 def _place(node: Node) -> tuple[str, int] | None:
     """Return the file and the line of a node's function, or of its class."""
-    written: Any = node._function if isinstance(node, CustomNode) else None
+    written: Any = node.function if isinstance(node, CustomNode) else None
     written = type(node) if written is None else inspect.unwrap(written)
     try:
         return inspect.getfile(written), inspect.getsourcelines(written)[1]

@@ -25,10 +25,18 @@ from masfactory.components.agents.prompts import (
 from masfactory.core.message import JsonMessageFormatter, ParagraphMessageFormatter
 from masfactory.core.multimodal import descriptions
 from masfactory.core.node import Keys, Node
+from masfactory.errors import missing
 from masfactory.skills.skill import Skill, instructions_of
 from masfactory.utils.apart import apart
 
 UNSET: Any = object()
+__getattr__: Callable[[str], Any] = missing(
+    __name__,
+    dict.fromkeys(
+        ("format_content_and_get_fields", "get_format_fields", "str_format"),
+        "Agent._prompt_template_format fills a template.",
+    ),
+)
 
 
 class Agent(Prompting):

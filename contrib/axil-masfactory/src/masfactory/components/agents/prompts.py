@@ -140,6 +140,19 @@ class Prompting(Node):
             parts[TITLES["context"]] = payload[TITLES["context"]]
         return str(self._in_formatter.dump(parts))
 
+    def read(self, text: str) -> dict[str, Any]:
+        """Read a text by the formatter of prompts."""
+        return dict(self._in_formatter.format(text))
+
+    def system(self) -> str:
+        """Give the system's prompt of what is being made."""
+        return str(self._system_prompt())
+
+    @property
+    def prompt_template(self) -> Any:
+        """The template of its message."""
+        return self._prompt_template
+
     def set_last(self, system: str, user: str) -> None:
         """Keep the prompt that was made."""
         self._last = system, user
@@ -160,7 +173,7 @@ class PromptFormatter:
     def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, Any]:
         """Read a text; nothing asks for it."""
         del fields
-        return dict(self.agent._in_formatter.format(text))
+        return self.agent.read(text)
 
 
 class _Observing(axil_agent.Agent):
@@ -175,7 +188,7 @@ class _Observing(axil_agent.Agent):
         with self.prompting.making(shown) as now:
             seen = await super().observed(inputs, attributes, **more)
             now.system = seen.system
-            system = str(self.prompting._system_prompt())
+            system = self.prompting.system()
         if system != seen.system:
             rest = [m for m in seen.messages if m.get("role") != "system"]
             messages: Any = [{"role": "system", "content": system}, *rest]

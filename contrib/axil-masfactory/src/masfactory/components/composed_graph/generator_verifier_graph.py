@@ -134,8 +134,8 @@ class GeneratorVerifierGraph(Loop):
     def _is_accepted(self, message: dict[str, Any], attributes: dict[str, Any]) -> bool:
         if self._accepts is None:
             inner = message.get("message")
-            said = (inner, message) if isinstance(inner, Mapping) else (message,)
-            found = [cast("Any", each).get(name) for each in said for name in _ACCEPTED]
+            said: list[Any] = [inner, message] if isinstance(inner, Mapping) else [message]
+            found = [each.get(name) for each in said for name in _ACCEPTED]
             return next((value for value in found if isinstance(value, bool)), False)
         count = count_of(self._accepts, 2, f'"{self.name}"', "message, attributes")
         return bool(self._accepts(*(message, attributes)[:count]))

@@ -84,6 +84,11 @@ class BaseGraph(Node):
             raise Unsupported(f"{type(self).__name__}._forward outside a run", "Call invoke.")
         return run(input)
 
+    @property
+    def internal_nodes(self) -> list[InternalGraphNode]:
+        """Its ends."""
+        return list(self._internal.values())
+
     # -- making
 
     @property

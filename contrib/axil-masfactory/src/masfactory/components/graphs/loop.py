@@ -98,7 +98,7 @@ class Loop(BaseGraph):
 
         def stop(inputs: Any, attributes: Any) -> Any:
             with controller.seeing(attributes) as seen:
-                controller._current_iteration = int(seen.get("current_iteration") or 0)
+                controller.count_rounds(seen)
                 return function(*(inputs, seen, controller, [], [], [])[:count])
 
         return stop
