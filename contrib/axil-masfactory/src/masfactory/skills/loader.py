@@ -37,26 +37,31 @@ def load_skill(path: str | Path) -> Skill:
     except AxilError as error:
         raise SkillParseError(str(error)) from error
     front = dict(found.front)
-    files = {
-        part: sorted(each for each in (folder / part).rglob("*") if each.is_file())
-        for part in ("templates", "examples", "references", "scripts")
-    }
+    parts = {part: _files(folder / part) for part in ("examples", "scripts")}
+    templates = sorted(each for each in folder.glob("*.md") if each.name != "SKILL.md")
+    named = {*templates, folder / "SKILL.md", *(each for files in parts.values() for each in files)}
     return Skill(
         found.name,
         found.description,
-        found.body,
+        found.body.strip(),
         folder,
         folder / "SKILL.md",
         front,
         media=_media(folder, front.get("media")),
         raw_markdown=(folder / "SKILL.md").read_text("utf-8"),
-        **files,
+        templates=templates,
+        references=[each for each in _files(folder) if each not in named],
+        **parts,
     )
 
 
 def load_skills(paths: Iterable[str | Path]) -> list[Skill]:
     """Read several skills. Raises: as ``load_skill``."""
     return [load_skill(each) for each in paths]
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(each for each in folder.rglob("*") if each.is_file())
 
 
 def _media(folder: Path, named: Any) -> list[MediaAsset]:

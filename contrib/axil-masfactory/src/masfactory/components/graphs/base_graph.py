@@ -59,7 +59,9 @@ class BaseGraph(Node):
         )
         self._build_func = build_func
         self._hook_rules: list[_HookRule] = []
-        self._internal = {role: InternalGraphNode(self, role) for role in set(self.ends.values())}
+        self._internal = {
+            role: InternalGraphNode(self, role) for role in dict.fromkeys(self.ends.values())
+        }
 
     @property
     def outer_in(self) -> dict[str, Any]:

@@ -83,6 +83,9 @@ class RootGraph(Graph):
             hooks.dispatch(self.Hook.EXECUTE.ERROR, self, error, outer)
             raise
         self._attributes.update(after)
+        # what comes out counts as pushed, as of any node
+        known = {n: v for n, v in output.items() if n in self._attributes}
+        self._attributes.update(known)
         hooks.dispatch(self.Hook.FORWARD.AFTER, self, output, input)
         hooks.dispatch(self.Hook.EXECUTE.AFTER, self, None, outer)
         return output, dict(self._attributes)
