@@ -34,7 +34,7 @@ def a_prompt_has_its_parts_in_order() -> Any:
 
 
 @program
-def the_description_in_push_keys_is_told() -> Any:
+def the_description_in_push_keys_is_asked_for() -> Any:
     model = Says({"a": "x", "b": "y"})
     graph = RootGraph("g", attributes={"a": "", "b": "", "t": "shade"})
     node = graph.create_node(
@@ -119,7 +119,7 @@ def a_forward_of_ones_own_changes_the_agent_for_one_turn() -> Any:
 
 
 @program
-def tools_are_called_and_hooks_told() -> Any:
+def tools_are_called_and_hooks_notified() -> Any:
     def double(number: int) -> dict[str, int]:
         """Double.
 

@@ -18,7 +18,7 @@ from .programs import noting, program, ran, saying, single
 
 
 def critics(*names: str) -> dict[str, Any]:
-    """Give critics that say their names, an aggregator and a solver that notes what it is told."""
+    """Give critics that say their names, an aggregator and a solver that notes what it is given."""
     return {
         "critics_args": [
             {"cls": CustomNode, "name": name, "forward": saying(name)} for name in names

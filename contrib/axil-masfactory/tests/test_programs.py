@@ -11,9 +11,9 @@ from . import programs_agents, programs_composed, programs_files, programs_graph
 from .programs import PROGRAMS
 
 MODULES = (programs_agents, programs_composed, programs_files, programs_graphs)
-"""They enter their programs into the table."""
+"""The modules that enter programs into the table."""
 THERE = json.loads((Path(__file__).parent / "programs.json").read_text("utf-8"))
-"""What MASFactory gives for each, as it was recorded."""
+"""The results of MASFactory, as they were recorded."""
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

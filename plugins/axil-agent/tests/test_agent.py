@@ -188,7 +188,7 @@ def test_an_edges_keys_and_pushed_attributes_are_asked_for_and_only_the_first_ha
     assert w.observe({"q": 1}).user == model.requests[0].messages[-1]["content"]
 
 
-def test_of_two_descriptions_of_a_field_the_edges_is_told(script):
+def test_of_two_descriptions_of_a_field_the_edges_is_asked_for(script):
     def search(query: str) -> str:
         """Search."""
         return query

@@ -7,7 +7,6 @@ name twice, a node of another graph, a forbidden cycle) is an error at once, the
 
 from __future__ import annotations
 
-import inspect
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, Unpack,
 
 from axil.builder.workflow import S, Workflow
 from axil.compiler.bodies import is_async
-from axil.compiler.nodes import FunctionNode
+from axil.compiler.nodes import FunctionNode, takes_name_first
 from axil.compiler.planner import CompileOptions, is_conversation
 from axil.contract.node import Edge, NodeContract
 from axil.errors import (
@@ -286,7 +285,7 @@ class Graph:
             )
         if kind is None:
             raise self._unfit("kind", kind, "an object, a function, a class or a name")
-        if not name and args and isinstance(args[0], str) and not _takes_name_first(kind):
+        if not name and args and isinstance(args[0], str) and not takes_name_first(kind):
             name, *args = args  # type: ignore[assignment]
         self._expect("resources", resources, Mapping, 'amounts by name: {"gpus": 1}')
         component, use = self._component(kind, args, settings)
@@ -814,14 +813,6 @@ class RootGraph(Graph, Workflow[S]):
 
 def _title(kind: Any) -> str:
     return getattr(kind, "__name__", None) or type(kind).__name__
-
-
-def _takes_name_first(kind: Any) -> bool:
-    """Return whether a class takes its name as its first argument."""
-    try:
-        return next(iter(inspect.signature(kind).parameters), "") == "name"
-    except (TypeError, ValueError):
-        return False
 
 
 def _collecting(fields: str | Sequence[str]) -> list[ComponentRef]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -57,6 +58,14 @@ class CustomNode:
         inline = self.inline or bool(getattr(self.forward, "inline", False))
         without = ("messages",) if _is_shape(self.forward) else ()
         return as_forward(self.forward, rules, _POSITIONS, without=without, inline=inline)
+
+
+def takes_name_first(kind: Any) -> bool:
+    """Return whether a class takes its name as its first argument."""
+    try:
+        return next(iter(inspect.signature(kind).parameters), "") == "name"
+    except (TypeError, ValueError):
+        return False
 
 
 def _is_shape(forward: Callable[..., Any]) -> bool:

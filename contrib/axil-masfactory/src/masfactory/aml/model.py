@@ -46,7 +46,7 @@ class AmlNode:
     sub_graph: AmlGraph | None = None
     role_name: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What an ``implementation`` is made with."""
+    """The arguments of an ``implementation``; of an agent of a design, its settings."""
 
 
 @dataclass(frozen=True)

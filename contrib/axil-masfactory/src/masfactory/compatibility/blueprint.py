@@ -15,7 +15,7 @@ from masfactory.components.graphs.root_graph import RootGraph
 from masfactory.components.vibe.compiler import compile_aml
 
 COMPATIBILITY_OUT_DIR = Path("compatibility_out")
-"""Where exports are written that were given no path: below the current folder."""
+"""The folder of exports without a path, below the current one."""
 
 _BRANCHING = ("if-else", "question-classifier", "router", "switch", "condition", "conditional")
 _NOTES = ("", "note", "custom-note", "noteNode")

@@ -153,7 +153,7 @@ class MediaAsset(dict[str, Any]):
 
     @property
     def source_kind(self) -> str:
-        """Where its content is: ``bytes``, ``url`` or ``path``."""
+        """The place of its content: ``bytes``, ``url`` or ``path``."""
         return "bytes" if "data" in self else "url" if "url" in self else "path"
 
     @property
@@ -339,9 +339,11 @@ def iter_message_texts(content: Any) -> Iterator[str]:
         yield content
         return
     for each in cast("Sequence[Any]", content or ()):
-        part: Any = {"text": each.text} if isinstance(each, TextMessageBlock) else each
-        if isinstance(part, dict) and isinstance(part.get("text"), str):  # pyright: ignore[reportUnknownMemberType]
-            yield cast("dict[str, str]", part)["text"]
+        if isinstance(each, TextMessageBlock):
+            yield each.text
+        elif isinstance(each, dict):
+            text = cast("dict[str, Any]", each).get("text")
+            yield from [text] if isinstance(text, str) else []
 
 
 def iter_media_message_blocks(content: Any) -> Iterator[MediaMessageBlock]:

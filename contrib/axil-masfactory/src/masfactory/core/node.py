@@ -28,7 +28,7 @@ _seen: ContextVar[dict[int, Any]] = ContextVar("masfactory_attributes")
 _inner: ContextVar[dict[int, Callable[[dict[str, Any]], dict[str, Any]]]] = ContextVar(
     "masfactory_inner"
 )
-"""What runs the inside of the graphs that are under way here, by the identity of their nodes."""
+"""The functions that run the inside of graphs under way here, by the identity of the graphs."""
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def _apart(value: Any) -> Any:
 
 
 def _is_like(value: Any, before: Any) -> bool:
-    """Return whether a value is as it was; objects are told apart by identity alone."""
+    """Return whether a value is as it was; objects are compared by identity alone."""
     if isinstance(value, dict):
         now = cast("dict[Any, Any]", value)
         return now.keys() == before.keys() and all(_is_like(now[k], before[k]) for k in now)

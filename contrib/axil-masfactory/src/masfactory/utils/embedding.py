@@ -23,7 +23,7 @@ __all__ = [
 
 OPENAI_AVAILABLE = True
 ANTHROPIC_AVAILABLE = SENTENCE_TRANSFORMERS_AVAILABLE = SKLEARN_AVAILABLE = False
-"""Whether there are embedders of these libraries."""
+"""True for the libraries that there are embedders of."""
 
 
 class BaseEmbedder:

@@ -20,7 +20,7 @@ _ENDS = {"controller": "Controller", "terminate": "TerminateNode"}
 
 @dataclass
 class SerializedGraph:
-    """What is drawn: names, kinds, edges, and who is inside whom."""
+    """A drawing as data: names, kinds, edges, and who is inside whom."""
 
     graph: dict[str, object]
 

@@ -79,7 +79,7 @@ class Prompting(Node):
     def _output_keys_prompt(self) -> dict[str, Any]:
         """Give what is said about the reply: its form, and its fields.
 
-        Of two descriptions of a field, that of ``push_keys`` is told.
+        Of two descriptions of a field, that of ``push_keys`` is taken.
         """
         formatter = self._out_formatter
         form = getattr(formatter, "agent_introducer", None) or getattr(

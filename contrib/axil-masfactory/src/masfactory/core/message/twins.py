@@ -15,4 +15,4 @@ class TwinsFieldTextFormatter(Mapped):
 
     @property
     def agent_introducer(self) -> str:
-        return "Write the output strictly as the message asks for it."
+        return "Output strictly what the message asks for."
