@@ -30,6 +30,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": min,
     "sum": sum,
     "contains": _contains,
+    "empty": operator.not_,
 }
 _METHODS = ("get", "lower", "upper", "strip", "startswith", "endswith", "split", "count", "find")
 _COMPARED: dict[type, Callable[[Any, Any], Any]] = {
