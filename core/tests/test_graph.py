@@ -986,3 +986,45 @@ def test_a_word_of_allow_that_no_file_can_be_allowed_is_refused(allow, said):
 def test_an_observer_that_observes_nothing_is_refused():
     with pytest.raises(TypeError, match=r"observers: expected an object with methods.*print"):
         chain(passing).build().invoke({}, observers=[print])
+
+
+class Doubling(CustomNode):
+    def _forward(self, input: dict[str, Any]) -> dict[str, Any]:
+        return {"n": 2 * input["n"]}
+
+
+class Named(CustomNode):
+    def forward(self, input: dict[str, Any]) -> dict[str, Any]:
+        return {"n": input["n"] + 1}
+
+
+def one(kind: Any, *args: Any, **settings: Any) -> Any:
+    g = RootGraph("g")
+    made = g.create_node(kind, *args, **settings)
+    g.edge_from_entry(made, {"n": ""})
+    g.edge_to_exit(made, {"n": ""})
+    return g.build().invoke({"n": 3})[0]
+
+
+@pytest.mark.parametrize(("kind", "result"), [(Doubling, 6), (Named, 4), (CustomNode, 3)])
+def test_the_method_of_a_subclass_of_custom_node_is_its_body(kind: type, result: int):
+    assert one(kind, name="a") == {"n": result}
+
+
+def test_a_function_takes_the_place_of_the_method_of_a_subclass():
+    assert one(Doubling, lambda d: {"n": 0}, name="a") == {"n": 0}
+
+
+def test_a_text_first_among_the_arguments_is_the_name_of_the_node():
+    g = RootGraph("g")
+    g.create_node(CustomNode, "a", forward=passing)
+    g.create_node(Graph, "b")
+    g.create_node(Loop, "c", max_iterations=1)
+    assert list(g.nodes) == ["a", "b", "c"]
+
+
+def test_an_edge_knows_the_fields_that_it_carries():
+    g = RootGraph("g")
+    a, b = g.create_node(CustomNode, "a"), g.create_node(CustomNode, "b")
+    assert g.create_edge(a, b, {"n": "a number"}).keys == {"n": "a number"}
+    assert g.edge_from_entry(a).keys == {"message": ""}

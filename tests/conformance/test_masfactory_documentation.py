@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +30,6 @@ BLOCKS: dict[str, str] = (
     if FILE.is_file()
     else {}
 )
-NOT_RUN = {
-    "guide/compatibility.md 6": (masfactory.Unsupported, "imported graphs are not exported as AML"),
-}
-"""Blocks that do not run: what they raise, and why."""
-
 DESIGN = """<aml version="0.2" kind="graph" id="w"><definitions><agents><agent id="a">
 <instructions>Work.</instructions></agent></agents><graphs><graph id="root" kind="root"><nodes>
 <agent id="one" ref="#a"/><agent id="two" ref="#a"/></nodes><edges>
@@ -135,26 +129,10 @@ def run(name: str, folder: Path) -> None:
         exec(compile(code, name, "exec"), {"__name__": "block", **given})  # noqa: S102  # the test
 
 
-@pytest.mark.parametrize("name", [name for name in BLOCKS if name not in NOT_RUN])
+@pytest.mark.parametrize("name", BLOCKS)
 def test_a_block_of_the_documentation_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run(name, tmp_path)
-
-
-@pytest.mark.parametrize("name", [name for name in BLOCKS if name in NOT_RUN])
-def test_a_block_that_does_not_run_says_why(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    kind, _ = NOT_RUN[name]
-    with pytest.raises(kind, match="axil"):
-        run(name, tmp_path)
-
-
-def test_nine_of_ten_blocks_run(capsys):
-    lines = [f"MASFactory's documentation: {len(BLOCKS) - len(NOT_RUN)} of {len(BLOCKS)} blocks"]
-    lines += [f"  not {name}: {why}" for name, (_, why) in NOT_RUN.items()]
-    with capsys.disabled():
-        sys.stdout.write("\n".join(["", *lines, ""]))
-    assert len(BLOCKS) - len(NOT_RUN) >= 0.9 * len(BLOCKS)
 
 
 class Said(masfactory.Model):

@@ -56,6 +56,18 @@ def test_a_stop_function_may_give_a_default_for_what_is_not_set_yet():
     assert judged(lambda m: m.get("score", 5) >= 5) == []
 
 
+def test_what_is_not_set_yet_is_none_by_get_and_cuts_nothing_off():
+    seen: list[Any] = []
+
+    def stop(message: dict[str, Any], attributes: dict[str, Any]) -> bool:
+        seen.append((message.get("score"), attributes.get("n")))
+        message["log"] = [*message["log"], "asked"]
+        return (message.get("score") or 0) >= 2
+
+    assert judged(stop) == ["asked", 1, "asked"]
+    assert seen == [(None, None), (2, None)]
+
+
 def test_an_async_stop_function_is_asked_by_the_same_rule():
     async def stop(m: Any) -> bool:
         return m["score"] >= 2

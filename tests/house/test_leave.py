@@ -108,6 +108,9 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
     ),
     "axil_teams/members.py": ("inline_spec", "members in a file, with the file's grants"),
     "axil_evals/tuning/editing.py": ("load", "a loader on the file that was named"),
+    "masfactory/aml/compiling.py": ("import_module", "modules that the program names"),
+    "masfactory/elsewhere.py": ("import_module", "modules of this distribution, from a table"),
+    "masfactory/errors.py": ("import_module", "a package of this distribution"),
     "masfactory/compatibility/chatdev.py": (
         "axil_files.load",
         "a path of Python code, without grants",

@@ -132,7 +132,7 @@ def test_observing_needs_no_model_and_no_graph():
     system, user, messages = agent.observe({"q": "Where do ferns grow?"})
     assert system == "Be brief."
     assert "(DOCS) Ferns grow in shade." in user
-    assert agent.last_prompt == messages
+    assert agent.last_prompt == (system, user) == tuple(m["content"] for m in messages)
     assert agent.tools == []
 
 

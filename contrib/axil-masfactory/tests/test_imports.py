@@ -174,11 +174,9 @@ def test_a_flow_of_langflow_goes_from_its_input_to_its_output(tmp_path):
     assert asked == ["Say hello"]
 
 
-def test_what_langflow_has_and_this_not_is_named(tmp_path):
+def test_what_langflow_has_and_this_not_is_named():
     with pytest.raises(Unsupported, match='of the kind "Python"'):
         load_graph_from_langflow_json(json.dumps(flow("ChatInput", "Python", "ChatOutput")))
-    with pytest.raises(Unsupported, match=r"aml_path=….*to_spec"):
-        load_graph_from_langflow_json(json.dumps(flow("ChatInput")), aml_path=True)
 
 
 def test_a_file_of_chatdev_runs_with_a_fixed_text(tmp_path):
@@ -328,7 +326,7 @@ def test_a_condition_is_never_code(text):
     ("module", "name", "instead"),
     [
         ("masfactory", "AdjacencyListGraph", "AdjacencyMatrixGraph"),
-        ("masfactory.compatibility", "dify_document_to_graph_design", "to_spec"),
+        ("masfactory.compatibility", "blueprint_to_dify_graph", "load_graph_from_dify_yaml"),
         ("masfactory.adapters.context", "ContextComposer", "ContextPolicy"),
     ],
 )

@@ -188,6 +188,22 @@ def test_an_edges_keys_and_pushed_attributes_are_asked_for_and_only_the_first_ha
     assert w.observe({"q": 1}).user == model.requests[0].messages[-1]["content"]
 
 
+def test_of_two_descriptions_of_a_field_the_edges_is_asked_for(script):
+    def search(query: str) -> str:
+        """Search."""
+        return query
+
+    model = script('{"a": 1, "b": 2}')
+    g = RootGraph("g", attributes={"a": 0, "b": 0})
+    keys = {"a": "pushed", "b": "kept"}
+    w = g.create_node(Agent, "w", model=model, tools=[search], push_keys=keys)
+    g.edge_from_entry(w, ["q"])
+    g.edge_to_exit(w, {"a": "carried"})
+    assert w.tools == [search]
+    assert g.build().invoke({"q": 1}) == ({"a": 1}, {"a": 1, "b": 2})
+    assert '{\n  "a": "carried",\n  "b": "kept"\n}' in last(model)
+
+
 def test_foreign_formatters_work():
     class Shout:
         agent_introducer = "SHOUT"

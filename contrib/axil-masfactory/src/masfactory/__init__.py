@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from masfactory import elsewhere
 from masfactory.adapters.memory import HistoryMemory, Memory, VectorMemory
 from masfactory.adapters.model import (
     AnthropicModel,
@@ -49,7 +50,7 @@ from masfactory.components.human.human_chat import HumanChat
 from masfactory.components.human.human_chat_visual import HumanChatVisual
 from masfactory.components.human.human_file_edit import HumanFileEdit
 from masfactory.components.human.human_file_edit_visual import HumanFileEditVisual
-from masfactory.components.vibe.vibe_graph import VibeGraph
+from masfactory.components.vibe import LegacyVibeGraph, VibeGraph
 from masfactory.core.edge import Edge
 from masfactory.core.message import (
     JsonMessageFormatter,
@@ -117,6 +118,7 @@ __all__ = [
     "InstructorAssistantGraph",
     "JsonMessageFormatter",
     "LegacyOpenAIModel",
+    "LegacyVibeGraph",
     "LenientJsonMessageFormatter",
     "LogicSwitch",
     "Loop",
@@ -159,12 +161,12 @@ __all__ = [
     "template_overrides_for",
 ]
 
+elsewhere.install()
 _DESIGNS = "VibeGraph designs AML by one model, and keeps it in build_cache_path."
 __getattr__: Callable[[str], Any] = missing(
     __name__,
     {
         "AdjacencyListGraph": "Declare the edges, or use AdjacencyMatrixGraph.",
-        "LegacyVibeGraph": _DESIGNS,
         "VibeWorkflow": _DESIGNS,
     },
 )

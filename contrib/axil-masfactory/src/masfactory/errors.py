@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,5 +21,16 @@ def missing(module: str, instead: Mapping[str, str]) -> Callable[[str], Any]:
         if name in instead:
             raise Unsupported(f"{module}.{name}", instead[name])
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return look
+
+
+def also_in(package: str, module: str) -> Callable[[str], Any]:
+    """Give a ``__getattr__`` of a module whose other names its package has."""
+
+    def look(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(package), name)
 
     return look

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, Unpack,
 
 from axil.builder.workflow import S, Workflow
 from axil.compiler.bodies import is_async
-from axil.compiler.nodes import FunctionNode
+from axil.compiler.nodes import FunctionNode, takes_name_first
 from axil.compiler.planner import CompileOptions, is_conversation
 from axil.contract.node import Edge, NodeContract
 from axil.errors import (
@@ -81,6 +81,11 @@ class EdgeHandle:
     sender: Any
     receiver: Any
     spec: EdgeSpec
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The fields that it carries, with descriptions."""
+        return dict(self.spec.keys or {})
 
 
 class Template(Protocol[M_co]):
@@ -243,6 +248,7 @@ class Graph:
         Args:
             kind: a node class, made with ``args`` and ``settings`` (by its ``Config``, if it has
                 one); an instance; a function; the name of a node type; or a ``Template``.
+            name: its name; without it, a text that comes first in ``args``.
             pull_keys, push_keys: attributes that it sees, and output fields that it writes back;
                 see ``NodeSpec``.
             merge: how states that meet at it are merged: a callable, or one per edge group.
@@ -283,6 +289,8 @@ class Graph:
             )
         if kind is None:
             raise self._unfit("kind", kind, "an object, a function, a class or a name")
+        if not name and args and isinstance(args[0], str) and not takes_name_first(kind):
+            name, *args = args  # type: ignore[assignment]
         self._expect("resources", resources, Mapping, 'amounts by name: {"gpus": 1}')
         component, use = self._component(kind, args, settings)
         contract = None if component is None else NodeContract.of(component)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,7 +18,8 @@ class CustomNode:
 
     Its parameters are given by name if all are names that a body may ask for; else by position:
     ``(input, attributes, memories, tools, retrievers, self)``. One with a default is given nothing,
-    unless it names a value. Without a function the node passes its input on.
+    unless it names a value. Without a function, the method ``forward`` or ``_forward`` of a
+    subclass is the body; without one of these the node passes its input on.
     """
 
     strict = True
@@ -31,6 +33,8 @@ class CustomNode:
         retrievers: Sequence[Any] | None = None,
         inline: bool = False,
     ) -> None:
+        if forward is None:
+            forward = getattr(self, "forward", None) or getattr(self, "_forward", None)
         self.forward = forward
         self.memories, self.tools, self.retrievers = memories, tools, retrievers
         self.inline = inline
@@ -54,6 +58,14 @@ class CustomNode:
         inline = self.inline or bool(getattr(self.forward, "inline", False))
         without = ("messages",) if _is_shape(self.forward) else ()
         return as_forward(self.forward, rules, _POSITIONS, without=without, inline=inline)
+
+
+def takes_name_first(kind: Any) -> bool:
+    """Return whether a class takes its name as its first argument."""
+    try:
+        return next(iter(inspect.signature(kind).parameters), "") == "name"
+    except (TypeError, ValueError):
+        return False
 
 
 def _is_shape(forward: Callable[..., Any]) -> bool:

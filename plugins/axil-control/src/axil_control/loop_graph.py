@@ -49,7 +49,9 @@ class NotSetYet(KeyError):
 
 
 class _StopFields(dict[str, Any]):
-    """The fields as a stop function sees them: one that is not set yet raises ``NotSetYet``."""
+    """The fields as a stop function sees them: ``[name]`` of one that is not set yet raises
+    ``NotSetYet``, and ``get`` gives its default.
+    """
 
     def __getitem__(self, name: str) -> Any:
         value = super().__getitem__(name)
@@ -58,10 +60,11 @@ class _StopFields(dict[str, Any]):
         return value
 
     # the usual signature
-    def get(self, name: str, *default: Any) -> Any:  # type: ignore[override]
-        if default and super().get(name) == NOT_SET:
-            return default[0]
-        return self[name] if name in self else (*default, None)[0]
+    def get(self, name: str, default: Any = None) -> Any:  # type: ignore[override]
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
 
 class _StopAttributes(Attributes):
@@ -86,7 +89,7 @@ class Loop(Graph):
     the body or out of the loop. Fields that come back are kept; a field that is fed back but not
     yet set holds ``"(not set yet)"`` in the first round. A message at the terminate node leaves the
     loop at once and is its output. A stop function that reads a field, or an attribute of the body,
-    that is not set yet counts as no.
+    that is not set yet counts as no; ``get`` of one gives None, or its default.
 
     With typed state, its own or that of the graph around it, edges carry nothing, and the stop
     function is given the state, from the second round on.

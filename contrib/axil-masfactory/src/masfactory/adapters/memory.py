@@ -56,9 +56,11 @@ class HistoryMemory(axil_agent.HistoryMemory, HistoryProvider):
         """Its messages."""
         return [dict(message) for message in self._messages]
 
-    def insert(self, role: str, content: Any) -> None:
+    def insert(  # type: ignore[override]  # MASFactory's name of the second argument
+        self, role: str, response: Any
+    ) -> None:
         """Add a message."""
-        self._messages.append({"role": role, "content": content})
+        self._messages.append({"role": role, "content": response})
         del self._messages[: -self.memory_size]
 
     def get_messages(

@@ -2,6 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from axil_models import content_text, estimated_tokens
+from masfactory.errors import missing
+
+__getattr__: Callable[[str], Any] = missing(
+    __name__,
+    dict.fromkeys(
+        (
+            *("AnthropicTokenCounter", "DefaultTokenCounter", "GeminiTokenCounter"),
+            *("HuggingFaceTokenCounter", "OpenAITokenCounter", "TokenCounter"),
+        ),
+        "Providers count tokens; TokenUsageTracker.count_tokens estimates them.",
+    ),
+)
+
 
 class TokenUsageTracker:
     """Tokens that a model read and wrote, as its provider counts them."""
@@ -36,3 +53,11 @@ class TokenUsageTracker:
     def reset(self) -> None:
         """Begin at nothing."""
         self._read = self._written = 0
+
+    def count_tokens(self, text: str) -> int:
+        """Estimate the tokens of a text."""
+        return estimated_tokens(text)
+
+    def count_message_tokens(self, messages: Sequence[dict[str, Any]]) -> int:
+        """Estimate the tokens of messages."""
+        return sum(estimated_tokens(content_text(m.get("content"))) for m in messages)

@@ -1,13 +1,22 @@
-"""Conditions of AML: comparisons as Python writes them, read and never run as code."""
+"""Conditions of AML: comparisons as Python writes them, read and never run as code.
+
+A name that is none of the known ones is a field of the message, else an attribute, else None.
+"""
 
 from __future__ import annotations
 
 import ast
 import operator
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 Names = Mapping[str, Any]
+
+
+def _contains(whole: Any, part: Any) -> bool:
+    return part in (whole or "")
+
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "len": len,
@@ -17,6 +26,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "bool": bool,
     "any": any,
     "all": all,
+    "max": max,
+    "min": min,
+    "sum": sum,
+    "contains": _contains,
+    "empty": operator.not_,
 }
 _METHODS = ("get", "lower", "upper", "strip", "startswith", "endswith", "split", "count", "find")
 _COMPARED: dict[type, Callable[[Any, Any], Any]] = {
@@ -31,6 +45,7 @@ _COMPARED: dict[type, Callable[[Any, Any], Any]] = {
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
+_WORDS = {"true": True, "false": False, "null": None}
 _COMPUTED: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -48,7 +63,8 @@ def condition_of(text: str, where: str = "condition") -> Callable[[Any, Any], bo
     """Give the function ``(message, attributes) -> bool`` of a condition.
 
     It may use ``message`` (or ``input``), ``attributes``, constants, comparisons, ``and``, ``or``,
-    ``not``, ``+``, ``-``, ``%``, subscripts, a few functions and a few methods of texts and dicts.
+    ``not``, ``+``, ``-``, ``%``, subscripts, a few functions and a few methods of texts and dicts,
+    and names of fields and attributes.
 
     >>> condition_of("len(message['plan']) > 3 and 'x' in message['plan']")({"plan": "axil"}, {})
     True
@@ -65,7 +81,8 @@ def condition_of(text: str, where: str = "condition") -> Callable[[Any, Any], bo
     _checked(tree, text, where)
 
     def holds(message: Any, attributes: Any) -> bool:
-        names = {"message": message, "input": message, "attributes": attributes}
+        known = {"message": message, "input": message, "attributes": attributes}
+        names = ChainMap(known, message, attributes, _WORDS)
         return bool(_value(tree, names))
 
     return holds
@@ -77,7 +94,7 @@ def _checked(node: ast.AST, text: str, where: str) -> None:
         or type(node) in (_COMPARED | _COMPUTED)
         or (isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)))
         or (isinstance(node, ast.BinOp) and type(node.op) in _COMPUTED)
-        or (isinstance(node, ast.Name) and node.id in ("message", "input", "attributes"))
+        or isinstance(node, ast.Name)
     )
     if isinstance(node, ast.Call) and not node.keywords:
         called = node.func
@@ -104,7 +121,7 @@ def _value(node: ast.expr, names: Names) -> Any:
         case ast.Constant(value=value):
             return value
         case ast.Name(id=name):
-            return names[name]
+            return names.get(name)
         case ast.List(elts=several) | ast.Tuple(elts=several):
             return [_value(each, names) for each in several]
         case ast.BoolOp(op=op, values=several):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, cast
@@ -12,11 +12,16 @@ import axil_agent
 import axil_files
 import axil_models
 from masfactory.adapters.model.base import reply_of
+from masfactory.compatibility.blueprint import exported
 from masfactory.compatibility.errors import CompatibilityImportError
 from masfactory.compatibility.options import ChatDevCompileOptions
-from masfactory.compatibility.sources import nothing_else
+from masfactory.compatibility.sources import mapping_of
 from masfactory.components.human.console import Console
+from masfactory.errors import also_in
 from masfactory.utils.apart import apart
+
+__path__: list[str] = []  # ``masfactory.elsewhere`` has what is below it
+__getattr__: Callable[[str], Any] = also_in("masfactory.compatibility", __name__)
 
 _TELLING = ("task", "input", "message", "query", "question", "content", "text")
 
@@ -102,15 +107,20 @@ def load_graph_from_chatdev_yaml(
 ) -> ChatDevRootGraph:
     """Give the workflow in a file of ChatDev 2.0.
 
-    Raises: CompatibilityImportError: there is no such file; Unsupported: it is to be exported.
+    Raises: CompatibilityImportError: there is no such file.
     """
     del graph_name, use_placeholder
-    nothing_else(
-        "load_graph_from_chatdev_yaml", graph_design_path=graph_design_path, aml_path=aml_path
-    )
     path = Path(source)
     if not path.is_file():
         raise CompatibilityImportError(
             f'ChatDev document "{path}": found no file, expected one. Give its path.'
+        )
+    if aml_path or graph_design_path:
+        exported(
+            mapping_of(path, "ChatDev document"),
+            "chatdev",
+            input_path=path,
+            graph_design_path=graph_design_path,
+            aml_path=aml_path,
         )
     return ChatDevRootGraph(path, options or ChatDevCompileOptions())

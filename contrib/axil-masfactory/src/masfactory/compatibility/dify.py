@@ -10,20 +10,23 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from masfactory.compatibility.blueprint import exported
 from masfactory.compatibility.errors import CompatibilityImportError
 from masfactory.compatibility.options import DifyCompileOptions
 from masfactory.compatibility.sources import (
     at,
     mapping_of,
     node_for_model,
-    nothing_else,
     shown,
     working,
 )
 from masfactory.components.controls.logic_switch import LogicSwitch
 from masfactory.components.graphs.root_graph import RootGraph
 from masfactory.core.node import Node
-from masfactory.errors import Unsupported
+from masfactory.errors import Unsupported, also_in
+
+__path__: list[str] = []  # ``masfactory.elsewhere`` has what is below it
+__getattr__: Callable[[str], Any] = also_in("masfactory.compatibility", __name__)
 
 _PLACE = re.compile(r"\{\{#([^#{}]+)#\}\}")
 _JINJA = re.compile(r"\{\{\s*(\w+)\s*\}\}")
@@ -40,11 +43,14 @@ def load_graph_from_dify_yaml(
     aml_path: str | Path | bool | None = None,
 ) -> RootGraph:
     """Give the graph of a workflow that Dify exported as YAML. Raises: as the next one."""
-    nothing_else(
-        "load_graph_from_dify_yaml", graph_design_path=graph_design_path, aml_path=aml_path
+    return load_graph_from_dify_dict(
+        mapping_of(source, "Dify document"),
+        graph_name=graph_name,
+        options=options,
+        graph_design_path=graph_design_path,
+        aml_path=aml_path,
+        input_path=source,
     )
-    document = mapping_of(source, "Dify document")
-    return load_graph_from_dify_dict(document, graph_name=graph_name, options=options)
 
 
 def load_graph_from_dify_dict(
@@ -52,12 +58,24 @@ def load_graph_from_dify_dict(
     *,
     graph_name: str | None = None,
     options: DifyCompileOptions | None = None,
+    graph_design_path: str | Path | bool | None = None,
+    aml_path: str | Path | bool | None = None,
+    input_path: Any = None,
 ) -> RootGraph:
-    """Give the graph of a workflow of Dify.
+    """Give the graph of a workflow of Dify; ``aml_path`` and ``graph_design_path``: where it is
+    also written, True: below the current folder.
 
     Raises: CompatibilityImportError: it has no graph; Unsupported: a node of a kind that is not
     imported.
     """
+    if aml_path or graph_design_path:
+        exported(
+            doc,
+            "dify",
+            input_path=input_path,
+            graph_design_path=graph_design_path,
+            aml_path=aml_path,
+        )
     nodes: Any = at(doc, ["workflow", "graph", "nodes"])
     if not isinstance(nodes, list):
         raise CompatibilityImportError(

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from masfactory.compatibility.blueprint import exported
 from masfactory.compatibility.errors import CompatibilityImportError
 from masfactory.compatibility.options import LangflowCompileOptions
 from masfactory.compatibility.sources import (
     at,
     mapping_of,
     node_for_model,
-    nothing_else,
     shown,
     working,
 )
 from masfactory.components.graphs.root_graph import RootGraph
 from masfactory.core.node import Node
-from masfactory.errors import Unsupported
+from masfactory.errors import Unsupported, also_in
+
+__path__: list[str] = []  # ``masfactory.elsewhere`` has what is below it
+__getattr__: Callable[[str], Any] = also_in("masfactory.compatibility", __name__)
 
 Values = dict[str, Any]
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -38,16 +41,21 @@ def load_graph_from_langflow_json(
     ``output``.
 
     Raises: CompatibilityImportError: it has no nodes; Unsupported: a node of a kind that is not
-    imported, or an export.
+    imported.
     """
-    nothing_else(
-        "load_graph_from_langflow_json", graph_design_path=graph_design_path, aml_path=aml_path
-    )
     document = mapping_of(source, "Langflow document")
     nodes: Any = at(document, ["data", "nodes"])
     if not isinstance(nodes, list):
         raise CompatibilityImportError(
             "Langflow document: found no data.nodes, expected those of a flow. Export it again."
+        )
+    if aml_path or graph_design_path:
+        exported(
+            document,
+            "langflow",
+            input_path=source,
+            graph_design_path=graph_design_path,
+            aml_path=aml_path,
         )
     graph = RootGraph(re.sub(r"[^\w-]+", "_", graph_name))
     edges = cast("list[Values]", at(document, ["data", "edges"]) or [])

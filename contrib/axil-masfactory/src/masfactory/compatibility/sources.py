@@ -14,7 +14,6 @@ from masfactory.components.custom_node import CustomNode
 from masfactory.components.graphs.base_graph import BaseGraph
 from masfactory.core.message import TwinsFieldTextFormatter
 from masfactory.core.node import Node
-from masfactory.errors import Unsupported
 
 
 def mapping_of(source: str | Path | bytes, what: str) -> dict[str, Any]:
@@ -50,17 +49,6 @@ def _yaml(text: str) -> Any:
         raise ValueError(str(error).splitlines()[0]) from error
 
 
-def nothing_else(what: str, **settings: Any) -> None:
-    """Raise ``Unsupported`` where a file is to be exported."""
-    for name, value in settings.items():
-        if value:
-            raise Unsupported(
-                f"{what}({name}=…)",
-                "The imported graph is in graph.axil.to_spec(), and axil_files writes it as a "
-                "workflow file.",
-            )
-
-
 def working(
     graph: BaseGraph,
     name: str,
@@ -76,9 +64,11 @@ def working(
 class _Plain(DynamicAgent):
     """An agent whose prompt is only the message."""
 
-    def core_settings(self) -> dict[str, Any]:
-        titles = {"message": "", "format": None, "fields": None}
-        return {**super().core_settings(), "titles": titles}
+    def _input_prompt(self) -> dict[str, Any]:
+        return {"": self._prompt_template_format(self._prompt_template)}
+
+    def _output_keys_prompt(self) -> dict[str, Any]:
+        return {}
 
 
 Prompting = Callable[[dict[str, Any]], tuple[str, str]]

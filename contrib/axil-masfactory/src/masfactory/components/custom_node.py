@@ -37,6 +37,11 @@ class CustomNode(Node):
         if forward is not None:
             self.set_forward(forward)
 
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """Its function."""
+        return self._function
+
     def set_forward(self, forward: Callable[..., Any]) -> None:
         """Give, or replace, the function. Raises: ValueError: it takes none or more than six."""
         count_of(forward, 6, f'node "{self.name}"', _ROLES)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from masfactory.core.gate import Gate
 from masfactory.core.multimodal import FieldModality, FieldSpec, field_specs, modality_of
+from masfactory.errors import Unsupported
 from masfactory.utils.hook import HookManager
 from masfactory.utils.selector import Selector, build_selector
 
@@ -28,6 +30,33 @@ class Edge:
         self.keys: dict[str, Any] = {"message": ""} if keys is None else dict(keys)
         self.field_specs: dict[str, FieldSpec] = field_specs(self.keys)
         self.hooks = HookManager()
+
+    @property
+    def gate(self) -> Gate:
+        """``Gate.OPEN``: axil knows of each run for itself which edges carry nothing."""
+        return Gate.OPEN
+
+    def reset(self) -> None:
+        """Do nothing: each run of axil begins with empty edges."""
+
+    reset_gate = open = reset
+
+    def close(self) -> None:
+        """Raise ``Unsupported``."""
+        raise Unsupported("Edge.close", "Put a LogicSwitch before the edge.")
+
+    @property
+    def is_congested(self) -> bool:
+        """Raise ``Unsupported``."""
+        raise Unsupported("Edge.is_congested", "graph.axil.stream tells what nodes are given.")
+
+    def send_message(self, message: dict[str, Any]) -> None:
+        """Raise ``Unsupported``."""
+        raise Unsupported("Edge.send_message", "Return the message from the node before the edge.")
+
+    def receive_message(self) -> dict[str, Any]:
+        """Raise ``Unsupported``."""
+        raise Unsupported("Edge.receive_message", "The node behind the edge is given the message.")
 
     @property
     def name(self) -> str:

@@ -1,12 +1,15 @@
-"""The wrapper of axil that calls MASFactory's hooks around what a node does."""
+"""The wrapper of axil that calls MASFactory's hooks around what a node does, and the ``_forward``
+of a graph's subclass.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, cast
 
 from axil import Context, Out
 from axil.plugin import Body, Mode, NodeInfo, Task, inputs_of
-from masfactory.core.node import Node
+from masfactory.core.node import Node, inside
 
 STAGES = (
     Node.Hook.EXECUTE,
@@ -17,8 +20,10 @@ STAGES = (
 
 
 def is_hooked(node: Node) -> bool:
-    """Say whether a node has hooks of a stage of a run."""
-    return any(node.hooks.has_any(stage.BEFORE, stage.AFTER, stage.ERROR) for stage in STAGES)
+    """Say whether a node has hooks of a stage of a run, or a ``_forward`` around a whole graph."""
+    return node.is_around_a_graph or any(
+        node.hooks.has_any(stage.BEFORE, stage.AFTER, stage.ERROR) for stage in STAGES
+    )
 
 
 class Hooked:
@@ -76,6 +81,37 @@ class _HookedBody:
         return out
 
     async def _fired(self, fields: dict[str, Any], task: Task, ctx: Context) -> Out:
+        if not self.node.is_around_a_graph:
+            return await self._inside(fields, task, ctx)
+        node, loop = self.node, asyncio.get_running_loop()
+        seen = {n: v for n, v in task.state.items() if not n.startswith("@")}
+        pulled = node.pull_keys
+        view = seen if pulled is None else {n: v for n, v in seen.items() if n in pulled}
+        before, delta = dict(view), dict[str, Any]()
+        with node.seeing(view) as store:
+
+            def inner(given: dict[str, Any]) -> dict[str, Any]:
+                new = {n: v for n, v in store.items() if n not in before or v is not before[n]}
+                begun = Task(
+                    task.frame,
+                    task.node,
+                    task.ordinal,
+                    task.tokens,
+                    task.state.apply(new),
+                    task.owner,
+                )
+                run = self._inside(given, begun, ctx)
+                out = asyncio.run_coroutine_threadsafe(run, loop).result()
+                delta.update(out.delta)
+                store.update(out.delta)
+                return dict(cast("dict[str, Any]", out.output or {}))
+
+            with inside(node, inner):
+                output = await asyncio.to_thread(lambda: node.forwarded(fields))
+        delta |= {n: v for n, v in view.items() if n not in before or v is not before[n]}
+        return Out(output, delta)
+
+    async def _inside(self, fields: dict[str, Any], task: Task, ctx: Context) -> Out:
         first, *others = task.tokens
         tokens = (
             first._replace(payload=fields),

@@ -9,7 +9,10 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, cast
 
 from axil import CustomNode
+from masfactory.core.gate import Gate
 from masfactory.core.multimodal import FieldSpec, descriptions, field_specs
+from masfactory.core.store import opened
+from masfactory.errors import Unsupported
 from masfactory.utils.hook import HookManager, HookStage, masf_hook
 from masfactory.utils.naming import validate_name
 from masfactory.utils.selector import Selector, build_selector
@@ -21,6 +24,26 @@ Keys = Mapping[str, Any]
 
 _seen: ContextVar[dict[int, Any]] = ContextVar("masfactory_attributes")
 """The attributes of the firings that are under way here, by the identity of their nodes."""
+
+_inner: ContextVar[dict[int, Callable[[dict[str, Any]], dict[str, Any]]]] = ContextVar(
+    "masfactory_inner"
+)
+"""The functions that run the inside of graphs under way here, by the identity of the graphs."""
+
+
+@contextmanager
+def inside(node: Node, run: Callable[[dict[str, Any]], dict[str, Any]]) -> Generator[None]:
+    """Let ``_forward`` of a graph run what is inside by ``run``, within."""
+    token = _inner.set({**_inner.get({}), id(node): run})
+    try:
+        yield
+    finally:
+        _inner.reset(token)
+
+
+def inner_of(node: Node) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+    """Give what runs the inside of a graph that is under way here; None: it is not."""
+    return _inner.get({}).get(id(node))
 
 
 class Node:
@@ -40,6 +63,10 @@ class Node:
         MESSAGE_DISPATCH_OUT = HookStage("message_dispatch_out")
 
     root_only = False
+    keeps_attributes = True
+    """True if its attributes stay in the object; False if axil keeps them for each run."""
+    is_around_a_graph = False
+    """True if ``_forward`` of a graph's subclass is called around the run of what is inside."""
 
     def __init__(
         self,
@@ -52,7 +79,7 @@ class Node:
 
         Raises: ValueError: the name cannot be one.
         """
-        self.name = validate_name(name, kind=f"the name of a {type(self).__name__}")
+        self._name = validate_name(name, kind=f"the name of a {type(self).__name__}")
         self.owner: Any = None
         self.in_edges: list[Edge] = []
         self.out_edges: list[Edge] = []
@@ -64,6 +91,16 @@ class Node:
         self._is_built = False
 
     # -- what it is
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    @property
+    def gate(self) -> Gate:
+        """``Gate.OPEN``: axil knows of each run for itself which nodes are skipped."""
+        return Gate.OPEN
 
     @property
     def pull_keys(self) -> dict[str, Any] | None:
@@ -84,6 +121,25 @@ class Node:
     def _attributes_store(self) -> dict[str, Any]:
         """The attributes, by the name that subclasses know."""
         return self.attributes
+
+    @_attributes_store.setter
+    def _attributes_store(self, attributes: Mapping[str, Any]) -> None:
+        held, given = self.attributes, dict(attributes)
+        held.clear()
+        held.update(given)
+        self.changed()
+
+    @property
+    def _in_edges(self) -> list[Edge]:
+        return self.in_edges
+
+    @property
+    def _out_edges(self) -> list[Edge]:
+        return self.out_edges
+
+    @property
+    def _owner(self) -> Any:
+        return self.owner
 
     @property
     def hooks(self) -> HookManager:
@@ -109,6 +165,16 @@ class Node:
     def output_field_specs(self) -> dict[str, FieldSpec]:
         """The descriptions of its out-edges' fields."""
         return field_specs(self.output_keys)
+
+    @property
+    def pull_field_specs(self) -> dict[str, FieldSpec] | None:
+        """The descriptions of the attributes that it sees."""
+        return None if self._pull_keys is None else field_specs(self._pull_keys)
+
+    @property
+    def push_field_specs(self) -> dict[str, FieldSpec] | None:
+        """The descriptions of the attributes that it writes."""
+        return None if self._push_keys is None else field_specs(self._push_keys)
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -155,10 +221,29 @@ class Node:
         """Get ready."""
         self._is_built = True
 
-    def check_built(self) -> None:
-        """Raise a RuntimeError unless it is built."""
-        if not self._is_built:
-            raise RuntimeError(f'"{self.name}" is not built yet. Call build() first.')
+    def check_built(self) -> bool:
+        """Say whether it is built."""
+        return self._is_built
+
+    def reset_gate(self) -> None:
+        """Do nothing: each run of axil begins with all nodes open."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Raise ``Unsupported``."""
+        raise Unsupported("Node.is_ready", "graph.axil.stream tells when nodes begin and end.")
+
+    def execute(self, outer_env: dict[str, Any] | None = None) -> Any:
+        """Raise ``Unsupported``."""
+        raise Unsupported(f"{type(self).__name__}.execute", "Put the node into a RootGraph.")
+
+    def add_in_edge(self, edge: Any) -> None:
+        """Raise ``Unsupported``."""
+        raise Unsupported("Node.add_in_edge", "Call create_edge of the graph.")
+
+    def add_out_edge(self, edge: Any) -> None:
+        """Raise ``Unsupported``."""
+        raise Unsupported("Node.add_out_edge", "Call create_edge of the graph.")
 
     def hook_register(
         self,
@@ -196,21 +281,31 @@ class Node:
         """Give the component of axil that works in its place."""
         return CustomNode(forward=self.body(self._forward))
 
+    def refuse_scheduling(self) -> None:
+        """Raise ``Unsupported`` if a subclass has methods of its own for what axil schedules."""
+        for name, instead in _SCHEDULED.items():
+            if getattr(type(self), name, None) is not getattr(Node, name, None):
+                raise Unsupported(f"{type(self).__name__}.{name} of its own", instead)
+
     def body(self, function: Callable[..., Any], *more: Any) -> Callable[..., Any]:
         """Give ``function`` as a body of axil: called with the input and ``more``."""
         if inspect.iscoroutinefunction(function):
 
             async def waiting(inputs: Any, attributes: Any) -> Any:
-                with self.seeing(attributes):
-                    return self.checked(await function(inputs, *_given(more, attributes)))
+                with self.seeing(attributes) as seen:
+                    return self.checked(await function(inputs, *_given(more, seen)))
 
             return waiting
 
         def working(inputs: Any, attributes: Any) -> Any:
-            with self.seeing(attributes):
-                return self.checked(function(inputs, *_given(more, attributes)))
+            with self.seeing(attributes) as seen:
+                return self.checked(function(inputs, *_given(more, seen)))
 
         return working
+
+    def forwarded(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Give what ``_forward`` gives. Raises: TypeError: it is no mapping."""
+        return self.checked(self._forward(fields))
 
     def checked(self, result: Any) -> dict[str, Any]:
         """Give a result of ``_forward``. Raises: TypeError: it is no mapping."""
@@ -222,20 +317,49 @@ class Node:
         return dict(cast("Mapping[str, Any]", result))
 
     @contextmanager
-    def seeing(self, attributes: Any) -> Generator[None]:
-        """Take ``attributes`` for its own within."""
-        token = _seen.set({**_seen.get({}), id(self): attributes})
-        try:
-            yield
-        finally:
-            _seen.reset(token)
+    def seeing(self, attributes: Any) -> Generator[dict[str, Any]]:
+        """Take ``attributes`` with its own for its attributes within; changes are written."""
+        with opened(self._attributes, attributes, self._pull_keys, self._push_keys) as store:
+            token = _seen.set({**_seen.get({}), id(self): store})
+            try:
+                yield store
+            finally:
+                _seen.reset(token)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
 
 
+_SCHEDULED = {
+    "execute": "Write what the node does as _forward.",
+    "is_ready": "Give the node join=, or a LogicSwitch before it.",
+    "_message_aggregate_in": "Change the input in _forward, or in a hook before it.",
+    "_message_dispatch_out": "Put a LogicSwitch behind the node.",
+    "_pull_attributes": "Name what the node sees in pull_keys.",
+    "_attributes_push_local": "Name what the node writes in push_keys.",
+    "_attributes_push_outer": "Name what the node writes in push_keys.",
+}
+"""Methods by which MASFactory schedules a node, and what to do instead of overriding them."""
+
 ATTRIBUTES: Any = object()
 """Stands for the attributes among what a body is called with."""
+
+
+def merge_message(input: dict[str, Any], message: dict[str, Any]) -> dict[str, Any]:
+    """Give the fields of two messages as one: lists and dicts are joined, others are listed."""
+    joined = dict(input)
+    for name, value in message.items():
+        have = joined.get(name)
+        if name not in joined:
+            joined[name] = value
+        elif isinstance(have, list):
+            several = cast("list[Any]", have)
+            joined[name] = [*several, *(value if isinstance(value, list) else [value])]
+        elif isinstance(have, dict) and isinstance(value, dict):
+            joined[name] = {**cast("dict[str, Any]", have), **cast("dict[str, Any]", value)}
+        else:
+            joined[name] = [have, value]
+    return joined
 
 
 def _given(more: tuple[Any, ...], attributes: Any) -> list[Any]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from masfactory.skills.skill import (
+from masfactory.skills.errors import (
     InvalidSkillPackageError,
-    Skill,
     SkillError,
     SkillNotFoundError,
     SkillParseError,
-    SkillSet,
-    load_skill,
-    load_skills,
 )
+from masfactory.skills.loader import load_skill, load_skills
+from masfactory.skills.skill import Skill, SkillSet
 
 __all__ = [
     "InvalidSkillPackageError",

@@ -21,6 +21,10 @@ __all__ = [
     "TfidfEmbedder",
 ]
 
+OPENAI_AVAILABLE = True
+ANTHROPIC_AVAILABLE = SENTENCE_TRANSFORMERS_AVAILABLE = SKLEARN_AVAILABLE = False
+"""True for the libraries that there are embedders of."""
+
 
 class BaseEmbedder:
     """The base of embedders of your own."""

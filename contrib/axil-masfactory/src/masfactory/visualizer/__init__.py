@@ -1,10 +1,25 @@
-"""MASFactory's visualizer, which is never there: watch a run by ``RootGraph.axil.stream``."""
+"""MASFactory's visualizer, which is never there: watch a run by ``RootGraph.axil.stream``.
+
+``visualizer.serialize`` gives what it draws.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["connect", "connect_bridge", "get_bridge", "get_client", "is_available"]
+from masfactory.errors import missing
+
+VISUALIZER_PROTOCOL_VERSION = 1
+
+__all__ = [
+    "VISUALIZER_PROTOCOL_VERSION",
+    "connect",
+    "connect_bridge",
+    "get_bridge",
+    "get_client",
+    "is_available",
+]
 
 
 def is_available() -> bool:
@@ -28,3 +43,15 @@ def get_client() -> None:
 
 def get_bridge() -> None:
     """Give None, as MASFactory does where no visualizer answers."""
+
+
+__getattr__: Callable[[str], Any] = missing(
+    __name__,
+    dict.fromkeys(
+        (
+            *("VisualizerBridge", "VisualizerClient", "VisualizerOpenFileOptions"),
+            *("VisualizerRuntime", "get_visualizer_runtime"),
+        ),
+        "Watch a run by graph.axil.stream.",
+    ),
+)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 import axil
-import axil_agent
 import axil_models
 from axil import CustomNode
 from masfactory.adapters.context.provider import ContextProvider
@@ -16,23 +15,31 @@ from masfactory.adapters.model.base import ModelResponseType, answer_of, unheard
 from masfactory.adapters.model.chosen import askable
 from masfactory.adapters.tool_adapter import ToolAdapter
 from masfactory.components.agents.observed import ObservedModel
+from masfactory.components.agents.prompts import (
+    TITLES,
+    ObservingAgent,
+    ObservingSingleAgent,
+    PromptFormatter,
+    Prompting,
+)
 from masfactory.core.message import JsonMessageFormatter, ParagraphMessageFormatter
 from masfactory.core.multimodal import descriptions
 from masfactory.core.node import Keys, Node
+from masfactory.errors import missing
 from masfactory.skills.skill import Skill, instructions_of
 from masfactory.utils.apart import apart
 
 UNSET: Any = object()
-TITLES = {
-    "message": "MESSAGE TO YOU",
-    "format": "RESPONSE FORMAT REQUIREMENTS",
-    "fields": "REQUIRED OUTPUT FIELDS AND THEIR DESCRIPTIONS",
-    "context": "CONTEXT",
-}
-"""The titles of the parts of MASFactory's prompts."""
+__getattr__: Callable[[str], Any] = missing(
+    __name__,
+    dict.fromkeys(
+        ("format_content_and_get_fields", "get_format_fields", "str_format"),
+        "Agent._prompt_template_format fills a template.",
+    ),
+)
 
 
-class Agent(Node):
+class Agent(Prompting):
     """A node whose output is what a model says.
 
     In a graph ``axil_agent.Agent`` works in its place, unless a subclass has ``observe``,
@@ -47,7 +54,8 @@ class Agent(Node):
         THINK_COMPLETED = "agent_think_completed"
         ACT_COMPLETED = "agent_act_completed"
 
-    core_class: ClassVar[Any] = axil_agent.Agent
+    keeps_attributes = False
+    core_class: ClassVar[Any] = ObservingAgent
     _own: ClassVar = ("observe", "think", "act", "step", "_forward")
 
     def __init__(
@@ -86,20 +94,19 @@ class Agent(Node):
             attributes,
         )
         del retry_delay, retry_backoff, reuse_attachment_tags
+        if model is None:
+            raise ValueError(f'agent "{name}": it has no model. Give model=OpenAIModel(…).')
         self._instructions, self._model = instructions, model
-        self._tools = list(tools or ())
+        self._prompt_template, self._hide_unused_fields = prompt_template, hide_unused_fields
+        self._role_name = name if role_name is None else role_name
+        self._in_formatter, self._out_formatter = _two(formatters, name)
+        self._user_tools = list(tools or ())
         self._memories = _listed(memories)
         self._retrievers = _listed(retrievers)
         self.skills = list(skills or ())
-        self._settings: dict[str, Any] = {
-            "prompt_template": prompt_template,
-            "formatters": formatters,
-            "model_settings": model_settings,
-            "role_name": role_name or "",
-            "hide_unused_fields": hide_unused_fields,
-            "max_repairs": max((max_retries or 1) - 1, 0),
-        }
-        self._last_prompt: list[dict[str, Any]] = []
+        self._model_settings = dict(model_settings or {})
+        self._max_retries = max(3 if max_retries is None else int(max_retries), 1)
+        self._last = "", ""
 
     # -- what it is
 
@@ -116,7 +123,7 @@ class Agent(Node):
     @property
     def role_name(self) -> str:
         """Its role; without one, its name."""
-        return str(self._settings["role_name"] or self.name)
+        return self._role_name
 
     @property
     def memories(self) -> list[Any]:
@@ -131,12 +138,11 @@ class Agent(Node):
     @property
     def tools(self) -> list[Callable[..., Any]]:
         """Its tools: its own, and two that ask active memories and retrievers."""
-        return [*self._tools, *_context_tools([*self._memories, *self._retrievers])]
+        return [*self._user_tools, *_context_tools([*self._memories, *self._retrievers])]
 
     @property
-    def last_prompt(self) -> list[dict[str, Any]]:
-        """The messages of the last ``observe``."""
-        return self._last_prompt
+    def _tool_adapter(self) -> ToolAdapter | None:
+        return ToolAdapter(self.tools) if self.tools else None
 
     @property
     def history_messages(self) -> list[dict[str, Any]]:
@@ -177,14 +183,16 @@ class Agent(Node):
             return await core.observed(input_dict, attributes, history=history)
 
         seen = apart(lambda: axil.run_sync(once()))
-        self._last_prompt = [dict(message) for message in seen.messages]
-        return seen.system, seen.user, self._last_prompt
+        return seen.system, seen.user, [dict(message) for message in seen.messages]
 
     def think(
         self, messages: list[dict[str, Any]], *, settings: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Ask the model once: ``{"type": ModelResponseType, "content": …}``."""
-        reported: dict[str, Any] = {**(self._settings["model_settings"] or {}), **(settings or {})}
+        """Ask the model once: ``{"type": ModelResponseType, "content": …}``.
+
+        ``settings`` are all that the model is given; ``step`` gives the agent's.
+        """
+        reported = dict(settings or {})
         details = ToolAdapter(self.tools).details
         model = askable(self._model)
         if callable(getattr(model, "reply", None)):
@@ -194,13 +202,10 @@ class Agent(Node):
             async def once() -> axil_models.Reply:
                 return await model.reply(request, unheard)
 
-            response = answer_of(
+            return answer_of(
                 cast("axil_models.Reply", apart(lambda: axil.run_sync(_closing(model, once()))))
             )
-        else:
-            response = dict(model.invoke(messages, details or None, settings=reported or None))
-        self._hooks.dispatch(self.Hook.THINK_COMPLETED, self, response, messages)
-        return response
+        return dict(model.invoke(messages, details or None, settings=reported or None))
 
     def act(self, tool_calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Run tools: a message for each result, or for what went wrong."""
@@ -212,7 +217,7 @@ class Agent(Node):
                 given: dict[str, Any] = (
                     json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
                 )
-                said = _text(adapter.call(str(call["name"]), given))
+                said = self._shown(adapter.call(str(call["name"]), given))
             except Exception as error:  # noqa: BLE001 (a tool is any code: the model reads why)
                 said = f"{type(error).__name__}: {error}"
             results.append(
@@ -223,7 +228,6 @@ class Agent(Node):
                     "content": said,
                 }
             )
-        self._hooks.dispatch(self.Hook.ACT_COMPLETED, self, tool_calls, results)
         return results
 
     def step(self, input_dict: dict[str, Any]) -> dict[str, Any]:
@@ -241,24 +245,47 @@ class Agent(Node):
         return {**(self.pulled or {}), **self.attributes}
 
     def _stepped(self, input_dict: dict[str, Any]) -> dict[str, Any]:
-        """Return a turn by the methods of a subclass."""
-        _, user, messages = self.observe(input_dict)
-        messages = list(messages)
+        """Return a turn by the methods of a subclass; one that fails is tried again."""
+        for number in range(1, self._max_retries + 1):
+            _, user, messages = self.observe(input_dict)
+            try:
+                fields, text = self._answered(list(messages))
+            except (ValueError, KeyError):
+                if number == self._max_retries:
+                    raise
+            else:
+                self._tell(input_dict, user, text)
+                return fields
+        raise AssertionError  # the last try returns or raises
+
+    def _answered(self, messages: list[dict[str, Any]]) -> tuple[dict[str, Any], str]:
+        """Return the fields of a reply, and its text."""
+        settings = dict(self._model_settings)
         for _ in range(11):
-            response = self.think(messages)
+            response = self.think(messages, settings=dict(settings) or None)
+            self._hooks.dispatch(self.Hook.THINK_COMPLETED, self, response, messages)
             kind = response.get("type")
             if str(getattr(kind, "value", kind)) == ModelResponseType.CONTENT.value:
                 text = str(response.get("content") or "")
-                fields = self._alone().pair[1].parse(text, list(self.output_keys))
-                self._tell(input_dict, user, text)
-                return dict(fields)
+                asked = {**(self.push_keys or {}), **self.output_keys}
+                fields = dict(self._alone().pair[1].parse(text, list(asked)))
+                missing = [name for name in self.output_keys if name not in fields]
+                if missing:
+                    raise ValueError(
+                        f'agent "{self.name}": the reply lacks {", ".join(missing)}. Ask for it.'
+                    )
+                return fields, text
             calls = cast("list[dict[str, Any]]", response.get("content") or [])
             said = response.get("assistant_message") or {
                 "role": "assistant",
                 "content": "",
                 "tool_calls": calls,
             }
-            messages += [said, *self.act(calls)]
+            results = self.act(calls)
+            self._hooks.dispatch(self.Hook.ACT_COMPLETED, self, calls, results)
+            messages += [said, *results]
+            if settings.get("tool_choice") == "required":
+                settings["tool_choice"] = "auto"
         raise ValueError(
             f'agent "{self.name}": the model asked for tools 11 times, expected at most 10. '
             "Tell it in the instructions when to stop."
@@ -286,12 +313,15 @@ class Agent(Node):
     def core_settings(self) -> dict[str, Any]:
         """Give the settings of axil's agent."""
         return {
-            **self._settings,
-            "formatters": self._settings["formatters"]
-            or [ParagraphMessageFormatter(), JsonMessageFormatter()],
+            "prompt_template": self._prompt_template,
+            "formatters": [PromptFormatter(self), self._out_formatter],
+            "model_settings": self._model_settings,
+            "role_name": self._role_name,
+            "hide_unused_fields": self._hide_unused_fields,
+            "max_repairs": self._max_retries - 1,
             "titles": TITLES,
             "instructions": self.instructions,
-            "tools": self._tools,
+            "tools": self._user_tools,
             "memories": self._memories,
             "retrievers": self._retrievers,
         }
@@ -303,9 +333,15 @@ class Agent(Node):
     def _alone(self) -> Any:
         """Give an agent without a graph, which asks for what this one would."""
         keys = {**(descriptions(self.output_keys) or {}), **(self.pushed or {})}
-        return axil_agent.SingleAgent(
-            askable(self._model), name=self.name, output_keys=keys, **self.core_settings()
+        return self._prompted(
+            ObservingSingleAgent(
+                askable(self._model), name=self.name, output_keys=keys, **self.core_settings()
+            )
         )
+
+    def _prompted(self, core: Any) -> Any:
+        core.prompting = self
+        return core
 
     def component(self) -> Any:
         if self._is_own(self._own):
@@ -313,7 +349,20 @@ class Agent(Node):
         hooks, model = self._hooks, askable(self._model)
         if hooks.has_any(self.Hook.THINK_COMPLETED, self.Hook.ACT_COMPLETED):
             model = ObservedModel(self, model)
-        return self.core_class(model, **self.core_settings(), **self._more_settings())
+        return self._prompted(
+            self.core_class(model, **self.core_settings(), **self._more_settings())
+        )
+
+
+def by_position(
+    order: Sequence[str], given: Sequence[Any], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Give settings, those by position included. Raises: TypeError: too many, or one twice."""
+    names = order[: len(given)]
+    twice = sorted(settings.keys() & set(names))
+    if len(given) > len(order) or twice:
+        raise TypeError(f"{len(given)} settings by position, {', '.join(twice) or 'too many'}.")
+    return {**dict(zip(names, given, strict=True)), **settings}
 
 
 async def _closing(model: Any, answer: Any) -> Any:
@@ -329,8 +378,17 @@ def _listed(given: Any) -> list[Any]:
     return list(cast("Sequence[Any]", given)) if isinstance(given, (list, tuple)) else [given]
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+def _two(given: Any, name: str) -> tuple[Any, Any]:
+    """Return the formatters of prompts and of replies. Raises: ValueError: there are others."""
+    several = [given] if not isinstance(given, list) else cast("list[Any]", given)
+    if given is None:
+        several = [ParagraphMessageFormatter(), JsonMessageFormatter()]
+    if not 1 <= len(several) <= 2 or any(not hasattr(each, "dump") for each in several):
+        raise ValueError(
+            f'agent "{name}": found formatters {given!r:.80}, expected one or a list of two: of '
+            "prompts, and of replies. Give objects."
+        )
+    return several[0], several[-1]
 
 
 def _context_tools(providers: Sequence[Any]) -> list[Callable[..., Any]]:

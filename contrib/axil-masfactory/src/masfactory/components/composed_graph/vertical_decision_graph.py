@@ -7,7 +7,7 @@ from typing import Any
 
 from masfactory.components.controls.logic_switch import LogicSwitch
 from masfactory.components.graphs.loop import Loop
-from masfactory.core.node import Keys, Node
+from masfactory.core.node import Keys, Node, count_of
 from masfactory.utils.hook import masf_hook
 
 
@@ -40,9 +40,15 @@ class VerticalDecisionGraph(Loop):
             solver_input_keys: what the aggregator hands to the solver.
             aggregator_args: a node between critics and solver; None: none.
             controller_to_solver_keys: what goes to the solver past the critics; None: nothing.
-            pre_solver_terminate_condition_function: asked for ``(message, attributes)`` before the
-                solver; where it is true the loop ends.
+            pre_solver_terminate_condition_function: asked for ``(message)`` or ``(message,
+                attributes)`` before the solver; where it is true the loop ends.
+
+        Raises: ValueError: no turns, or other numbers of critics and of what they hand on.
         """
+        if max_inner_turns <= 0:
+            raise ValueError(
+                f'"{name}": found max_inner_turns {max_inner_turns}, expected one or more.'
+            )
         super().__init__(
             name,
             max_inner_turns,
@@ -96,32 +102,38 @@ class VerticalDecisionGraph(Loop):
 
     def _make(self) -> None:
         solver = self._solver = self.create_node(**self._solver_args)
-        target, early = solver, self._early
-        keys = self._solver_input_keys
-        if early is not None:
-
-            def goes_on(message: Any, attributes: Any) -> bool:
-                return not early(message, attributes)
-
-            target = self.create_node(
-                LogicSwitch,
-                name=f"{self.name}_pre_solver_switch",
-                routes={"terminate": early, solver.name: goes_on},
-            )
-            joined = (
-                keys if keys is not None else {n: t for said in self._said for n, t in said.items()}
-            )
-            self.create_edge(target, solver, joined)
-            self.edge_to_terminate_node(target, joined)
+        self._critics = [self.create_node(**args) for args in self._critics_args]
+        target = solver if self._early is None else self._switch(solver, self._early)
         if self._aggregator_args is not None:
             self._aggregator = self.create_node(**self._aggregator_args)
-            self.create_edge(self._aggregator, target, keys)
+            self.create_edge(self._aggregator, target, self._solver_input_keys)
             target = self._aggregator
-        for args, said in zip(self._critics_args, self._said, strict=True):
-            critic = self.create_node(**args)
-            self._critics.append(critic)
+        for critic, said in zip(self._critics, self._said, strict=True):
             self.edge_from_controller(critic, self.outer_in)
             self.create_edge(critic, target, said)
-        if self._past_critics is not None:
-            self.edge_from_controller(solver, self._past_critics)
         self.edge_to_controller(solver, self.outer_out)
+        if self._past_critics and self._early is None:
+            self.edge_from_controller(solver, self._past_critics)
+
+    def _switch(self, solver: Node, early: Callable[..., Any]) -> Node:
+        """Make the switch before the solver, which may end the loop."""
+        count = count_of(early, 2, f'"{self.name}"', "message, attributes")
+
+        def is_over(message: Any, attributes: Any) -> bool:
+            return bool(early(*(message, attributes)[:count]))
+
+        def goes_on(message: Any, attributes: Any) -> bool:
+            return not is_over(message, attributes)
+
+        switch = self.create_node(
+            LogicSwitch,
+            name=f"{self.name}_pre_solver_switch",
+            routes={"terminate": is_over, solver.name: goes_on},
+        )
+        past = dict(self._past_critics or {})
+        spoken = {n: t for said in self._said for n, t in (said or {}).items()}
+        joined = spoken if self._aggregator_args is None else dict(self._solver_input_keys or {})
+        self.edge_from_controller(switch, {**self.outer_out, **past})
+        self.create_edge(switch, solver, {**joined, **past} or None)
+        self.edge_to_terminate_node(switch, self.outer_out)
+        return switch

@@ -54,22 +54,48 @@ class VerticalSolverFirstDecisionGraph(Graph):
             "terminate_condition_prompt": terminate_condition_prompt,
             "initial_messages": initial_messages,
             "pre_solver_terminate_condition_function": pre_solver_terminate_condition_function,
-            "pull_keys": pull_keys,
-            "push_keys": push_keys,
         }
         self._first: Node | None = None
+        self._loop: VerticalDecisionGraph | None = None
+
+    @property
+    def prepend_solver(self) -> Node | None:
+        """The node that drafts; after ``build``."""
+        return self._first
+
+    @property
+    def vertical_decision_graph(self) -> VerticalDecisionGraph:
+        """The rounds. Raises: RuntimeError: the graph is not built."""
+        if self._loop is None:
+            raise RuntimeError(f'"{self.name}" is not built yet. Call build() first.')
+        return self._loop
+
+    @property
+    def solver(self) -> Node | None:
+        """The solver of the rounds."""
+        return self.vertical_decision_graph.solver
+
+    @property
+    def critics(self) -> list[Node]:
+        """The critics of the rounds."""
+        return self.vertical_decision_graph.critics
+
+    @property
+    def aggregator(self) -> Node | None:
+        """The node between critics and solver, if there is one."""
+        return self.vertical_decision_graph.aggregator
 
     @masf_hook(Node.Hook.BUILD)
     def build(self) -> None:
         """Make the two nodes."""
         if self._first is None:
-            first = self._first = self.create_node(**self._first_args)
-            rounds = self.create_node(
+            rounds = self._loop = self.create_node(
                 VerticalDecisionGraph, name=f"{self.name}_vertical_decision_graph", **self._rounds
             )
+            first = self._first = self.create_node(**self._first_args)
             self.edge_from_entry(first, self.outer_in)
             self.create_edge(first, rounds, self._first_keys)
-            if self._past_first is not None:
+            if self._past_first:
                 self.edge_from_entry(rounds, self._past_first)
             self.edge_to_exit(rounds, self.outer_out)
         super().build()

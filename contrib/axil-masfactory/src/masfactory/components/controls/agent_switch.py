@@ -14,6 +14,8 @@ from masfactory.core.node import Keys
 class AgentSwitch(BaseSwitch[str]):
     """A switch whose conditions are sentences; a model is asked about each."""
 
+    keeps_attributes = False
+
     def __init__(
         self,
         name: str,

@@ -12,6 +12,7 @@ from masfactory.core.node import Keys, Node
 from masfactory.utils.hook import masf_hook
 
 C = TypeVar("C")
+ConditionType = C
 
 
 class BaseSwitch(Node, Generic[C]):

@@ -9,12 +9,19 @@ from masfactory.components.graphs.internal_nodes import InternalGraphNode
 from masfactory.core.edge import Edge
 from masfactory.core.hooked import Hooked, is_hooked
 from masfactory.core.multimodal import descriptions
-from masfactory.core.node import Keys, Node
+from masfactory.core.node import Keys, Node, inner_of
 from masfactory.core.node_template import NodeTemplate
+from masfactory.errors import Unsupported
 from masfactory.utils.hook import masf_hook
 from masfactory.utils.selector import Selector, build_selector
 
 N = TypeVar("N", bound=Node)
+
+
+def the_graphs_own(method: Any) -> Any:
+    """Mark a ``_forward`` that axil runs without calling it."""
+    method.is_the_graphs_own = True
+    return method
 
 
 class BaseGraph(Node):
@@ -52,7 +59,9 @@ class BaseGraph(Node):
         )
         self._build_func = build_func
         self._hook_rules: list[_HookRule] = []
-        self._internal = {role: InternalGraphNode(self, role) for role in set(self.ends.values())}
+        self._internal = {
+            role: InternalGraphNode(self, role) for role in dict.fromkeys(self.ends.values())
+        }
 
     @property
     def outer_in(self) -> dict[str, Any]:
@@ -63,6 +72,24 @@ class BaseGraph(Node):
     def outer_out(self) -> dict[str, Any]:
         """The keys of the edges that begin at it; ``message`` where there are none."""
         return self.output_keys if self.out_edges else {"message": ""}
+
+    @property
+    def is_around_a_graph(self) -> bool:  # type: ignore[override]  # a constant of other nodes
+        """True if a subclass has a ``_forward`` of its own."""
+        return not getattr(type(self)._forward, "is_the_graphs_own", False)
+
+    @the_graphs_own
+    def _forward(self, input: dict[str, Any]) -> Any:  # MASFactory's name
+        """Run what is inside; called by the ``_forward`` of a subclass."""
+        run = inner_of(self)
+        if run is None:
+            raise Unsupported(f"{type(self).__name__}._forward outside a run", "Call invoke.")
+        return run(input)
+
+    @property
+    def internal_nodes(self) -> list[InternalGraphNode]:
+        """Its ends."""
+        return list(self._internal.values())
 
     # -- making
 
@@ -259,8 +286,9 @@ class BaseGraph(Node):
         parts: dict[int, Any] = {}
         for node in self.nodes:
             inner = node.assembled() if isinstance(node, BaseGraph) else node.component()
+            node.refuse_scheduling()
             rules: dict[str, Any] = {}
-            if not isinstance(node, BaseGraph):
+            if not node.keeps_attributes:
                 rules = {"attributes": node.attributes or None}
             parts[id(node)] = made.create_node(
                 inner,

@@ -15,6 +15,14 @@ class Graph(BaseGraph):
 
     ends: ClassVar = {"entry": "entry", "exit": "exit"}
 
+    @property
+    def _entry(self) -> Any:
+        return self._internal["entry"]
+
+    @property
+    def _exit(self) -> Any:
+        return self._internal["exit"]
+
     def edge_from_entry(self, receiver: Any, keys: Keys | None = None) -> Edge:
         """Connect what comes in with a node."""
         return self.create_edge("entry", receiver, keys)

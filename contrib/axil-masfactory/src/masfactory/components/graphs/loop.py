@@ -12,6 +12,8 @@ from masfactory.core.node import Keys, count_of
 
 _ROLES = "input, attributes, controller, memories, tools, retrievers"
 
+_COUNTERS = {"current_iteration": "The round.", "max_iterations": "The most rounds."}
+
 
 class Loop(BaseGraph):
     """A graph that repeats, controlled by one node, the controller."""
@@ -38,7 +40,12 @@ class Loop(BaseGraph):
         nodes: Sequence[Sequence[Any]] | None = None,
         build_func: Callable[[Any], Any] | None = None,
     ) -> None:
-        """Take what ends it: a number of rounds, a function, or a model with a prompt."""
+        """Take what ends it: a number of rounds, a function, or a model with a prompt.
+
+        ``push_keys``: None: the counters; with what is named, the counters, too; ``{}``: nothing.
+        """
+        if push_keys is None or push_keys:
+            push_keys = {**(push_keys or {}), **_COUNTERS}
         super().__init__(
             name, pull_keys, push_keys, attributes, build_func, edges=edges, nodes=nodes
         )
@@ -46,6 +53,8 @@ class Loop(BaseGraph):
         self.model, self.terminate_condition_prompt = model, terminate_condition_prompt
         self.terminate_condition_function = terminate_condition_function
         self._initial_messages = dict(initial_messages or {})
+        self._controller = self._internal["controller"]
+        self._terminate_node = self._internal["terminate"]
         judged = model is not None and terminate_condition_prompt is not None
         if not ((max_iterations or 0) > 0 or terminate_condition_function or judged):
             raise ValueError(
@@ -70,30 +79,26 @@ class Loop(BaseGraph):
         """Connect a node with the end of the loop."""
         return self.create_edge(sender, "terminate", keys)
 
-    @property
-    def pushed(self) -> dict[str, str] | None:
-        """``push_keys`` as axil takes them: with the counters, where any are named."""
-        named = super().pushed
-        return {**named, "current_iteration": "", "max_iterations": ""} if named else named
-
     def component(self) -> Any:
         stop = self.terminate_condition_function
         return axil_control.Loop(
             "",
             self.max_iterations,
-            terminate_condition_function=None if stop is None else _by_position(stop, self.name),
+            terminate_condition_function=None if stop is None else self._stopping(stop),
             model=self.model,
             terminate_condition_prompt=self.terminate_condition_prompt,
             initial_messages=self._initial_messages,
             attributes=self.attributes,
         )
 
+    def _stopping(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Give a function that axil asks, around one that is called by position."""
+        where = f'loop "{self.name}", terminate_condition_function'
+        count, controller = count_of(function, 6, where, _ROLES), self._internal["controller"]
 
-def _by_position(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    where = f'loop "{name}", terminate_condition_function'
-    count = count_of(function, 6, where, _ROLES)
+        def stop(inputs: Any, attributes: Any) -> Any:
+            with controller.seeing(attributes) as seen:
+                controller.count_rounds(seen)
+                return function(*(inputs, seen, controller, [], [], [])[:count])
 
-    def stop(inputs: Any, attributes: Any, controller: Any) -> Any:
-        return function(*(inputs, attributes, controller, [], [], [])[:count])
-
-    return stop
+        return stop

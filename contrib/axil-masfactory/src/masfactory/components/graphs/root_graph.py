@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import axil
-from masfactory.components.graphs.base_graph import BaseGraph
+from masfactory.components.graphs.base_graph import BaseGraph, the_graphs_own
 from masfactory.components.graphs.graph import Graph
 from masfactory.core.node import Keys, Node
 from masfactory.utils.apart import apart
@@ -54,7 +54,7 @@ class RootGraph(Graph):
     @property
     def axil(self) -> axil.RootGraph:
         """The built graph of axil. Raises: RuntimeError: this one is not built."""
-        self.check_built()
+        self._expect_built()
         with self._lock:
             if self._made is None:
                 self.hooked()
@@ -70,7 +70,7 @@ class RootGraph(Graph):
 
         Raises: what a node raised, with a note that names the node; RuntimeError: it is not built.
         """
-        self.check_built()
+        self._expect_built()
         if attributes:
             self._attributes.update(attributes)
         hooks, outer = self._hooks, dict(self._attributes)
@@ -83,9 +83,21 @@ class RootGraph(Graph):
             hooks.dispatch(self.Hook.EXECUTE.ERROR, self, error, outer)
             raise
         self._attributes.update(after)
+        # what comes out counts as pushed, as of any node
+        known = {n: v for n, v in output.items() if n in self._attributes}
+        self._attributes.update(known)
         hooks.dispatch(self.Hook.FORWARD.AFTER, self, output, input)
         hooks.dispatch(self.Hook.EXECUTE.AFTER, self, None, outer)
         return output, dict(self._attributes)
+
+    def _expect_built(self) -> None:
+        if not self._is_built:
+            raise RuntimeError(f'"{self.name}" is not built yet. Call build() first.')
+
+    @the_graphs_own
+    def _forward(self, input: dict[str, Any]) -> Any:  # MASFactory's name
+        """Run once: the output fields."""
+        return self.invoke(input)[0]
 
     def _invoked(
         self, fields: dict[str, Any], attributes: dict[str, Any]

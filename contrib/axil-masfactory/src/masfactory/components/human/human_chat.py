@@ -15,5 +15,7 @@ class HumanChat(Node):
     are given, or pause.
     """
 
+    keeps_attributes = False
+
     def component(self) -> Any:
         return HumanNode()

@@ -15,6 +15,8 @@ class HumanFileEdit(Node):
     The files are in the folder where the process is at work, or below it.
     """
 
+    keeps_attributes = False
+
     def __init__(
         self,
         name: str,

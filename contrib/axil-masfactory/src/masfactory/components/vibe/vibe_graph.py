@@ -8,10 +8,14 @@ from typing import Any
 
 import axil_agent
 from masfactory.adapters.model.chosen import askable
+from masfactory.aml.design import graph_design_to_aml_document
+from masfactory.aml.model import AmlError
 from masfactory.components.graphs.graph import Graph
+from masfactory.components.graphs.root_graph import RootGraph
+from masfactory.components.vibe.compiler import compile_aml, load_cached_aml
 from masfactory.core.message import ParagraphMessageFormatter, TwinsFieldTextFormatter
 from masfactory.core.node import Keys, Node
-from masfactory.errors import Unsupported
+from masfactory.core.node_template import template_defaults
 from masfactory.utils.apart import apart
 from masfactory.utils.hook import masf_hook
 
@@ -58,15 +62,15 @@ class VibeGraph(Graph):
         push_keys: Keys | None = None,
         attributes: Mapping[str, Any] | None = None,
     ) -> None:
-        """Raises: Unsupported: a workflow of its own, or a design that is no AML."""
+        """Take the graph.
+
+        Args:
+            build_workflow: a template of a graph that designs instead of ``build_model`` alone: it
+                is given ``build_instructions``, and gives ``aml`` or ``graph_design``.
+        """
         super().__init__(name, pull_keys, push_keys, attributes)
         self._cache = None if build_cache_path is None else Path(build_cache_path)
-        if build_workflow is not None or (self._cache and self._cache.suffix == ".json"):
-            raise Unsupported(
-                "VibeGraph(build_workflow=…), and designs as graph_design JSON",
-                "One model writes AML. Run a workflow of your own before, and keep its AML in "
-                "build_cache_path.",
-            )
+        self._workflow = build_workflow
         self.invoke_model, self.build_model = invoke_model, build_model
         self.build_instructions, self.invoke_tools = build_instructions, list(invoke_tools or ())
 
@@ -82,13 +86,11 @@ class VibeGraph(Graph):
 
     def _design(self) -> None:
         if self._cache is not None and self._cache.is_file():
-            self._compile(self._cache.read_text("utf-8"))
+            self._compile(self.kept(self._cache))
             return
-        from masfactory.aml import AmlError
-
         fault = ""
         for attempt in range(TRIES):
-            text = self._asked(fault)
+            text = self._asked(fault) if self._workflow is None else self._worked(fault)
             try:
                 trial = Graph(self.name)
                 _compile_into(trial, text, self)
@@ -107,7 +109,32 @@ class VibeGraph(Graph):
             self._compile(text)
             return
 
-    def _compile(self, text: str) -> None:
+    def kept(self, cache: Path) -> str | Path:
+        """Give the design that a file keeps."""
+        return load_cached_aml(cache) if cache.suffix == ".json" else cache
+
+    def _worked(self, fault: str) -> str:
+        """Return what the workflow of one's own designs."""
+        wanted = {
+            "build_instructions": self.build_instructions,
+            "user_demand": self.build_instructions,
+            "user_advice": "",
+            "system_advice": fault,
+        }
+        asked = dict.fromkeys(wanted, "")
+        root = RootGraph(
+            f"{self.name}_vibe_build",
+            nodes=[("workflow", self._workflow)],
+            edges=[("entry", "workflow", asked), ("workflow", "exit", {"aml": ""})],
+        )
+        with template_defaults(model=self.build_model):
+            root.build()
+        design: Any = root.invoke(wanted)[0]["aml"]
+        if isinstance(design, str) and "<aml" in design:
+            return design
+        return graph_design_to_aml_document(design, document_id=f"{self.name}.vibe_cache")
+
+    def _compile(self, text: str | Path) -> None:
         _compile_into(self, text, self)
 
     def _asked(self, fault: str) -> str:
@@ -126,7 +153,5 @@ class VibeGraph(Graph):
         return said[begin : end + len("</aml>")] if 0 <= begin < end else said
 
 
-def _compile_into(graph: Graph, text: str, vibe: VibeGraph) -> None:
-    from masfactory.aml import compile_aml
-
-    compile_aml(text, graph, model=vibe.invoke_model, tools=vibe.invoke_tools)
+def _compile_into(graph: Graph, text: str | Path, vibe: VibeGraph) -> None:
+    compile_aml(target_graph=graph, aml=text, model=vibe.invoke_model, tools=vibe.invoke_tools)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import axil_models
 from masfactory.core.message.base import Mapped
@@ -23,6 +25,9 @@ class JsonMessageFormatter(Mapped):
 
     core: ClassVar = axil_models.Json
 
+    def dump(self, message: Mapping[str, Any]) -> str:
+        return json.dumps(message, default=self.render_value)
+
     @property
     def agent_introducer(self) -> str:
         return _INTRODUCER
@@ -32,6 +37,9 @@ class LenientJsonMessageFormatter(Mapped):
     """JSON, found in whatever is around it."""
 
     core: ClassVar = axil_models.LenientJson
+
+    def dump(self, message: Mapping[str, Any]) -> str:
+        return json.dumps(message, ensure_ascii=False, default=self.render_value)
 
     @property
     def agent_introducer(self) -> str:

@@ -12,3 +12,7 @@ class TwinsFieldTextFormatter(Mapped):
     """The whole text as the value of each field."""
 
     core: ClassVar = axil_models.Twins
+
+    @property
+    def agent_introducer(self) -> str:
+        return "Output strictly what the message asks for."
