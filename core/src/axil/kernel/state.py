@@ -15,7 +15,8 @@ given states. Per field:
   state knows the write that made it (then the earlier one's is newer). Any other field takes the
   earlier value and applies the writes of the later one that it does not know, in their order;
 - a write that *reset* a field (by a filter or a custom merge) knows its past and cannot be added
-  to: meeting writes it does not know is an error that asks for a merge.
+  to: meeting writes it does not know is an error that asks for a merge, unless the reducer says how
+  two whole values ``meet``; the result is a reset that knows both.
 
 Nothing is copied that is not written: values and histories are small overlays over a shared base.
 Where one path is alone, where a round and where a frame begins, ``History.fold`` forgets the
@@ -83,7 +84,9 @@ class Reducer:
     ``compose`` turns two deltas into one with the same effect; without it deltas are kept apart.
     ``many`` takes all deltas of a join at once, where that is cheaper. A reducer that is not
     ``pure`` may change ``old`` in place: it is given a private copy. ``whole``: deltas are values
-    of the field's own type and validated before they are reduced; else the result is.
+    of the field's own type and validated before they are reduced; else the result is. ``meet``
+    turns two whole values into one, where a reset meets writes that it does not know; without it
+    that is an error.
     """
 
     name: str
@@ -92,6 +95,7 @@ class Reducer:
     many: Callable[[Any, Sequence[Any]], Any] | None = None
     pure: bool = False
     whole: bool = False
+    meet: Callable[[Any, Any], Any] | None = None
 
     def fold(self, old: Any, deltas: Sequence[Any]) -> Any:
         """Return ``old`` with all ``deltas``, in order; copied once at most."""
@@ -605,7 +609,17 @@ def merged(states: Sequence[State], values: Values, history: History) -> State:
 
 
 class _Join:
-    __slots__ = ("first", "history", "known", "later", "local", "resets", "values", "writes")
+    __slots__ = (
+        "first",
+        "history",
+        "known",
+        "later",
+        "local",
+        "met",
+        "resets",
+        "values",
+        "writes",
+    )
 
     def __init__(self, first: State, history: History, local: bool = False) -> None:
         """``local``: join only ``@`` fields."""
@@ -615,6 +629,7 @@ class _Join:
         self.values: dict[str, Any] = {}  # fields whose value is not first's
         self.later: dict[str, list[Write]] = {}  # writes still to be reduced into a field, in order
         self.resets: dict[str, int] = {}  # the reset below what is in `later`, -1 for none
+        self.met: dict[str, Any] = {}  # whole values that were made of two
 
     def add(self, state: State) -> None:
         writers, known, theirs = self.history.writers, self.known, state.known
@@ -627,21 +642,41 @@ class _Join:
             here, there = known & mask, theirs & mask
             if there | here == here:
                 continue
-            if here & there == here:
+            if name in self.met:
+                self._meet(name, state)
+            elif here & there == here:
                 self.later.pop(name, None)
                 self._take(name, write, state)
             elif self.first.schema.of(name).reducer is OVERWRITE:
                 if not here >> write.id & 1:
                     self._take(name, write, state)
             else:
-                self._unknown(name, write, here, there)
+                self._unknown(name, write, state, here)
         self.known = known | theirs
 
     def _take(self, name: str, write: Write, state: State) -> None:
         self.writes[name] = write
         self.values[name] = state.get(name, MISSING)
 
-    def _unknown(self, name: str, write: Write, here: int, there: int) -> None:
+    def _meet(self, name: str, state: State) -> None:
+        declared = self.first.schema.of(name)
+        if declared.reducer.meet is None:
+            raise _reset_meets_writes(name)
+        theirs = state.get(name, MISSING)
+        try:
+            value = declared.reducer.meet(self._value(name), theirs)
+        except ValueError as error:
+            raise _reset_meets_writes(name, str(error)) from error
+        self.met[name] = value if declared.validate is None else declared.validate(value)
+        self.later.pop(name, None)
+
+    def _value(self, name: str) -> Any:
+        """Return what a field is so far."""
+        old = self.met.get(name, self.values.get(name, self.first.get(name, MISSING)))
+        deltas = [write.delta for write in self.later.get(name, ())]
+        return self.first.schema.reduced(self.first.schema.of(name), old, deltas) if deltas else old
+
+    def _unknown(self, name: str, write: Write, state: State, here: int) -> None:
         pending = self.later.setdefault(name, [])
         if not pending:
             ours: Write | None = self.writes.get(name)
@@ -650,14 +685,16 @@ class _Join:
             self.resets[name] = -1 if ours is None else ours.id
         reset = self.resets[name]
         # asked of each state that comes, not of the first alone
-        if reset >= 0 and not there >> reset & 1:
-            raise _reset_meets_writes(name)
+        if reset >= 0 and not state.known >> reset & 1:
+            self._meet(name, state)
+            return
         new: list[Write] = []
         step: Write | None = write
         while step is not None:
             if not here >> step.id & 1:
                 if step.reset:
-                    raise _reset_meets_writes(name)
+                    self._meet(name, state)
+                    return
                 new.append(step)
             step = step.prev
         pending.extend(reversed(new))
@@ -666,21 +703,24 @@ class _Join:
         first, over = self.first, dict(self.first._over)  # pyright: ignore[reportPrivateUsage]
         over.update(self.values)
         for name, pending in self.later.items():
-            declared = first.schema.of(name)
-            old = over[name] if name in over else first.get(name, MISSING)
-            over[name] = first.schema.reduced(declared, old, [write.delta for write in pending])
+            over[name] = self._value(name)
             last = self.writes.get(name)
             for write in pending:
                 last = Write(write.id, write.delta, last)
             assert last is not None
             self.writes[name] = last
+        if self.met:
+            over.update(self.met)
+            self.known |= self.history.number(self.met)
+            for name, value in self.met.items():
+                self.writes[name] = Write(self.history.count - 1, value, None, True)
         base = first._base  # pyright: ignore[reportPrivateUsage]
         return State(first.schema, base, over, self.writes, self.known)
 
 
-def _reset_meets_writes(name: str) -> ConcurrentReset:
+def _reset_meets_writes(name: str, why: str = "") -> ConcurrentReset:
     return ConcurrentReset(
-        f'field "{name}" was reset on one path while another path wrote to it; what the reset '
-        "should do with those writes is not known.",
+        f'field "{name}" was reset on one path while another path wrote to it; '
+        + (why or "what the reset should do with those writes is not known."),
         hint="Give the node where they meet a merge, or keep the field unchanged in the filter.",
     )
