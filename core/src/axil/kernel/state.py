@@ -15,8 +15,9 @@ given states. Per field:
   state knows the write that made it (then the earlier one's is newer). Any other field takes the
   earlier value and applies the writes of the later one that it does not know, in their order;
 - a write that *reset* a field (by a filter or a custom merge) knows its past and cannot be added
-  to: meeting writes it does not know is an error that asks for a merge, unless the reducer says how
-  two whole values ``meet``; the result is a reset that knows both.
+  to: meeting writes it does not know is an error that asks for a merge;
+- where the reducer says how two whole values ``meet``, a reset that the other side does not know is
+  none: both values meet, and the result is a reset that knows both sides.
 
 Nothing is copied that is not written: values and histories are small overlays over a shared base.
 Where one path is alone, where a round and where a frame begins, ``History.fold`` forgets the
@@ -417,6 +418,8 @@ class State(Mapping[str, Any]):
                 changed[name] = new
         if not changed:
             return self
+        if history is not None:
+            history.resets.update(n for n in changed if self.schema.of(n).reducer.meet is not None)
         over = {**self._over, **changed}
         if history is None:
             return State(self.schema, self._base, over, None, 0)
@@ -461,7 +464,7 @@ class State(Mapping[str, Any]):
 class History:
     """The numbering of one frame's writes, and, with ``keeps``, the changes for its parent."""
 
-    __slots__ = ("changes", "count", "keeps", "schema", "writers")
+    __slots__ = ("changes", "count", "keeps", "resets", "schema", "writers")
 
     def __init__(self, schema: Schema, keeps: bool = False) -> None:
         self.schema = schema
@@ -469,10 +472,13 @@ class History:
         self.count = 0
         self.writers: dict[str, int] = {}
         self.changes: dict[str, Any] = {}
+        self.resets: set[str] = set()
+        """The fields that were reset, of those whose whole values can meet."""
 
     def restart(self) -> None:
         """Begin again."""
         self.count, self.changes = 0, {}
+        self.resets = set()
         if self.writers:
             self.writers = {}
 
@@ -494,6 +500,7 @@ class History:
             state = state.rooted()
         self.count = 0
         self.writers.clear()
+        self.resets = set()
         return state
 
     def note(self, delta: Delta) -> None:
@@ -571,7 +578,7 @@ def join(states: Sequence[State], history: History) -> State:
     EvoFabric's tree of deltas; see docs/explanation/divergences.md.
     """
     first = states[0]
-    joined: _Join | None = None
+    joined: _Join | None = _Join(first, history) if history.resets else None
     for state in states:
         if state is first:
             continue
@@ -580,7 +587,7 @@ def join(states: Sequence[State], history: History) -> State:
                 f"states of {first.schema.name} and {state.schema.name} meet in one join."
             )
         known = first.known if joined is None else joined.known
-        if state.known | known == known:
+        if state.known | known == known and not history.resets:
             continue
         if joined is None:
             if state.known & known == known:
@@ -633,6 +640,8 @@ class _Join:
 
     def add(self, state: State) -> None:
         writers, known, theirs = self.history.writers, self.known, state.known
+        for name in () if self.local else self.history.resets:
+            self._meet_resets(name, state)
         for name, write in state.writes.items():
             if self.writes.get(name) is write and name not in self.later:
                 continue
@@ -643,30 +652,35 @@ class _Join:
             if there | here == here:
                 continue
             if name in self.met:
-                self._meet(name, state)
-            elif here & there == here:
+                continue
+            if here & there == here:
                 self.later.pop(name, None)
                 self._take(name, write, state)
             elif self.first.schema.of(name).reducer is OVERWRITE:
                 if not here >> write.id & 1:
                     self._take(name, write, state)
             else:
-                self._unknown(name, write, state, here)
+                self._unknown(name, write, here, there)
         self.known = known | theirs
 
     def _take(self, name: str, write: Write, state: State) -> None:
         self.writes[name] = write
         self.values[name] = state.get(name, MISSING)
 
-    def _meet(self, name: str, state: State) -> None:
+    def _meet_resets(self, name: str, state: State) -> None:
+        ours, theirs = self.writes.get(name), state.writes.get(name)
+        if ours is theirs and name not in self.met and name not in self.later:
+            return
+        if name not in self.met and not (
+            _is_unknown(_reset_of(ours), state.known) or _is_unknown(_reset_of(theirs), self.known)
+        ):
+            return
         declared = self.first.schema.of(name)
-        if declared.reducer.meet is None:
-            raise _reset_meets_writes(name)
-        theirs = state.get(name, MISSING)
+        assert declared.reducer.meet is not None
         try:
-            value = declared.reducer.meet(self._value(name), theirs)
-        except ValueError as error:
-            raise _reset_meets_writes(name, str(error)) from error
+            value = declared.reducer.meet(self._value(name), state.get(name, MISSING))
+        except ValueError:  # they cannot; it is as for other fields
+            return
         self.met[name] = value if declared.validate is None else declared.validate(value)
         self.later.pop(name, None)
 
@@ -676,25 +690,20 @@ class _Join:
         deltas = [write.delta for write in self.later.get(name, ())]
         return self.first.schema.reduced(self.first.schema.of(name), old, deltas) if deltas else old
 
-    def _unknown(self, name: str, write: Write, state: State, here: int) -> None:
+    def _unknown(self, name: str, write: Write, here: int, there: int) -> None:
         pending = self.later.setdefault(name, [])
         if not pending:
-            ours: Write | None = self.writes.get(name)
-            while ours is not None and not ours.reset:
-                ours = ours.prev
-            self.resets[name] = -1 if ours is None else ours.id
+            self.resets[name] = _reset_of(self.writes.get(name))
         reset = self.resets[name]
         # asked of each state that comes, not of the first alone
-        if reset >= 0 and not state.known >> reset & 1:
-            self._meet(name, state)
-            return
+        if _is_unknown(reset, there):
+            raise _reset_meets_writes(name)
         new: list[Write] = []
         step: Write | None = write
         while step is not None:
             if not here >> step.id & 1:
                 if step.reset:
-                    self._meet(name, state)
-                    return
+                    raise _reset_meets_writes(name)
                 new.append(step)
             step = step.prev
         pending.extend(reversed(new))
@@ -718,9 +727,20 @@ class _Join:
         return State(first.schema, base, over, self.writes, self.known)
 
 
-def _reset_meets_writes(name: str, why: str = "") -> ConcurrentReset:
+def _reset_of(write: Write | None) -> int:
+    """Return the id of the last reset of a field; -1: none."""
+    while write is not None and not write.reset:
+        write = write.prev
+    return -1 if write is None else write.id
+
+
+def _is_unknown(reset: int, known: int) -> bool:
+    return reset >= 0 and not known >> reset & 1
+
+
+def _reset_meets_writes(name: str) -> ConcurrentReset:
     return ConcurrentReset(
-        f'field "{name}" was reset on one path while another path wrote to it; '
-        + (why or "what the reset should do with those writes is not known."),
+        f'field "{name}" was reset on one path while another path wrote to it; what the reset '
+        "should do with those writes is not known.",
         hint="Give the node where they meet a merge, or keep the field unchanged in the filter.",
     )
