@@ -280,7 +280,7 @@ class GraphEngine:
             ) from result.error.__cause__
         if result.error is not None and result.status != "limited":
             raise result.error
-        return result.state
+        return own_state(result.state)
 
     async def __call__(self, state: Any, stream_writer: Any = None) -> Any:
         """Run with a state, as a node of another graph does."""

@@ -282,7 +282,10 @@ _adapter: TypeAdapter[Any] = TypeAdapter(StateMessage)
 
 
 def cast_state_message(given: Any) -> Any:
-    """Give a message for a mapping with a ``role``, with an id. Raises: pydantic.ValidationError."""
+    """Give a message, with an id, for a mapping with a ``role``.
+
+    Raises: pydantic.ValidationError.
+    """
     found = _adapter.validate_python(given)
     found.msg_id = found.msg_id or uuid.uuid4().hex
     return found
