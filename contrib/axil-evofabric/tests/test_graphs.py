@@ -202,6 +202,12 @@ def test_a_graph_is_drawn_as_a_page(tmp_path):
     assert "<svg" in (tmp_path / "g.html").read_text(encoding="utf-8")
 
 
+def test_what_a_source_that_fires_twice_sends_to_a_join_is_joined_once():
+    made = builder("a->b", "a->c", "b->d", "c->d", "d->e", "a->e", e=(says("e"), "all"))
+    log = run(made).log
+    assert (log.count("d"), log.count("e")) == (2, 1)
+
+
 def test_a_single_source_of_an_all_node_is_waited_for_once_for_each_token():
     made = builder("a->b", "a->c", "b->d", "c->d", "d->e", e=(says("e"), "all"))
     assert run(made).log.count("e") == 2
