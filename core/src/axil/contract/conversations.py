@@ -98,9 +98,9 @@ class Conversation(Sequence[Any]):
         """Return those of ``messages`` that this conversation did not hand out."""
         if messages is self:
             return self._added
+        found: Any = messages
         if not isinstance(messages, (list, tuple)) or not self._own:
-            return messages
-        found = cast("Sequence[Any]", messages)
+            return found
         known = {id(each) for each in self._own.values()}
         return [each for each in found if id(each) not in known]
 

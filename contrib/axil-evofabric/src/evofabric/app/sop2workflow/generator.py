@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from string import Template
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import yaml
 from pydantic import Field, field_validator
@@ -53,6 +53,15 @@ _DUTIES = {
 }
 
 
+def _completion(given: Any) -> dict[str, Any]:
+    """Read how a node is completed. Raises: TypeError, KeyError: it is not said."""
+    return {
+        "tools": list(given.get("tools") or ()),
+        "memories": list(given.get("memories") or ()),
+        "rules": dict(given["next_node_routing_rule"]),
+    }
+
+
 class WorkflowGenerator(WorkflowGeneratorBase):
     """Makes a workflow of a procedure: a model sketches its nodes, then completes each of them.
 
@@ -85,7 +94,7 @@ class WorkflowGenerator(WorkflowGeneratorBase):
     @field_validator("tools", mode="before")
     @classmethod
     def _several(cls, given: Any) -> Any:
-        return given if isinstance(given, (list, tuple)) else [given]
+        return list(cast("Any", given)) if isinstance(given, (list, tuple)) else [given]
 
     async def generate(self) -> GraphEngine:
         """Give the workflow. Raises: ValueError: the model gave nothing that can be read."""
@@ -110,14 +119,14 @@ class WorkflowGenerator(WorkflowGeneratorBase):
 
     async def _asked(self, client: Any, text: str, kept: str | None, model: Any) -> Any:
         """Give what a model answers, as data; an answer that is kept is not asked for again."""
-        known = self.load_yaml(kept)
+        known, said = self.load_yaml(kept), ""
         for attempt in range(max(self.retry, 1)):
             if known is None:
                 said = (await client.create(messages=[UserMessage(content=text)])).content
                 said = extract_text_between(said, "```yaml", "```") or said
             try:
                 found = model(yaml.safe_load(said) if known is None else known)
-            except (yaml.YAMLError, ValueError, TypeError) as error:
+            except (yaml.YAMLError, LookupError, ValueError, TypeError) as error:
                 if known is not None or attempt + 1 >= self.retry:
                     raise ValueError(
                         f"a model's description of the workflow cannot be read: {error}. Correct "
@@ -156,11 +165,7 @@ class WorkflowGenerator(WorkflowGeneratorBase):
             self.graph_node_complete_client,
             text,
             self._path(f"_{node.name}.yaml"),
-            lambda given: {
-                "tools": list(given.get("tools") or ()),
-                "memories": list(given.get("memories") or ()),
-                "rules": dict(given["next_node_routing_rule"]),
-            },
+            _completion,
         )
         duties = {**_DUTIES, **{each.name: each.duty for each in sketch.nodes}}
         ways = "\n".join(

@@ -87,5 +87,6 @@ def safe_convert_to_schema(data: Any, schema: Any) -> Any:
     elif isinstance(data, Mapping):
         values = dict(cast("Mapping[str, Any]", data))
     else:
-        values = {name: value for name, value in vars(data).items() if not name.startswith("_")}
+        held: dict[str, Any] = dict(vars(cast("Any", data)))
+        values = {name: value for name, value in held.items() if not name.startswith("_")}
     return schema.model_construct(**values) if is_basemodel(schema) else values

@@ -61,7 +61,7 @@ class GraphBuilder:
                 "mode any: nothing meets there.",
                 stacklevel=2,
             )
-            merge = {}
+            merge = dict[str, Callable[[list[Any]], Any]]()
         self._nodes[name] = {"node": node, "mode": mode, "merge": merge or None}
 
     def add_edge(
@@ -146,7 +146,9 @@ class GraphBuilder:
         single = _with_single_sources(edges, routers)
         for name, given in self._nodes.items():
             each = given["mode"] is NodeActionMode.ANY or (name in single and not given["merge"])
-            merge = {group: own.merge(f) for group, f in (given["merge"] or {}).items()}
+            merge = {
+                group: own.merge(f) for group, f in dict[str, Any](given["merge"] or ()).items()
+            }
             graph.create_node(
                 body_of(name, given["node"], own.fields),
                 name=name,

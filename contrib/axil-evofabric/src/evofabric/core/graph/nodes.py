@@ -68,7 +68,8 @@ def callable_to_node(callable_obj: Callable[..., Any]) -> NodeBase:
         return await called(*given, **named)
 
     name = getattr(callable_obj, "__name__", type(callable_obj).__name__)
-    return type(f"Node_{name}", (base,), {"__call__": wait if waits else work})()
+    made: Any = type(f"Node_{name}", (base,), {"__call__": wait if waits else work})
+    return made()
 
 
 def _kind_of(node: Any) -> tuple[Callable[..., Any], bool, bool]:

@@ -222,7 +222,7 @@ class TaskMem(_Reminding):
 
     async def _mem_update(self, context: str, feats: list[Any]) -> list[Any]:
         held = await self.vectorstore.similarity_search(context)
-        known = {(each.metadata or {}).get("task_id") for each in held}
+        known = {_data(each).get("task_id") for each in held}
         added = [each for each in feats if each["correctness"] or each["task_id"] not in known]
         for each in added:
             await self.vectorstore.add_texts([DBItem(text=each["context"], metadata=each)])
@@ -232,9 +232,7 @@ class TaskMem(_Reminding):
         found = await self.vectorstore.similarity_search(question)
         names = ("correctness", "score", "critic")
         return [
-            ", ".join(
-                [f"content: {each.text}", *(f"{n}: {(each.metadata or {}).get(n)}" for n in names)]
-            )
+            ", ".join([f"content: {each.text}", *(f"{n}: {_data(each).get(n)}" for n in names)])
             for each in found
         ]
 
@@ -243,6 +241,10 @@ class TaskMem(_Reminding):
         asked = self.user_summary_prompt or usual
         told = f"{asked}{feats}{'输出：' if self.zh_mode else 'Output:'}"
         return await answer_of(self.chat_client, told)
+
+
+def _data(found: Any) -> dict[str, Any]:
+    return found.metadata or {}
 
 
 async def answer_of(client: Any, text: str) -> str:

@@ -25,10 +25,11 @@ class ChromaDB(VectorDB):
         if self._collection is None:
             try:
                 import chromadb
+                from chromadb.config import Settings
             except ImportError as error:
                 raise ImportError("ChromaDB needs chromadb. Install it.") from error
 
-            chosen = chromadb.config.Settings(anonymized_telemetry=False)
+            chosen: Any = Settings(anonymized_telemetry=False)
             client = (
                 chromadb.PersistentClient(self.persist_directory, settings=chosen)
                 if self.persist_directory
@@ -71,7 +72,7 @@ class ChromaDB(VectorDB):
                 text=text,
                 metadata={**(data or {}), "_distance": distance},
                 score=1 - distance,
-                id=str((data or {}).get("ids", "")),
+                id=str(data["ids"]) if data else "",
             )
             for text, data, distance in rows
         ]
