@@ -566,6 +566,24 @@ def test_a_map_without_items_fires_once_for_what_is_the_same_for_all(tmp_path):
     assert made.notes("Z") == [(['{"items": []}', "same"], ["(same)"])]
 
 
+def test_what_is_split_is_what_comes_along_a_dynamic_edge_itself(tmp_path):
+    """Not what came along another one before, and then along a plain edge."""
+    parts = dynamic("map", {"type": "regex", "config": {"pattern": "[a-z]\\d"}})
+    made = flow(
+        tmp_path,
+        ["A", "B"],
+        "O",
+        [("A->P", parts), "P->Z", ("B->Z", parts), "Z->O"],
+        A=literal("a1 a2"),
+        B=literal("b1 b2"),
+        P=ALL,
+        Z=agent("AGENT-Z"),
+        O=ALL,
+        replies=ECHO,
+    )
+    assert made.notes("O")[0][0] == ["(a1+a2+b1)", "(a1+a2+b2)"]
+
+
 def test_a_json_path_that_leads_nowhere_finds_no_items(tmp_path):
     edges = [
         ("A->Z", dynamic("map", {"type": "json_path", "config": {"json_path": "items"}})),
@@ -778,7 +796,9 @@ def test_a_counter_may_count_as_far_as_the_limit_of_its_cycle(tmp_path):
     assert Counter(made.fired)["A"] == 100
 
 
-def test_a_message_that_goes_back_into_an_inner_cycle_that_is_left_is_dropped(tmp_path):
+def test_a_message_that_goes_back_into_an_inner_cycle_that_is_left_waits_for_its_next_entry(
+    tmp_path,
+):
     edges = [
         "P->W",
         "W->V",
@@ -797,4 +817,4 @@ def test_a_message_that_goes_back_into_an_inner_cycle_that_is_left_is_dropped(tm
         Z=PASS,
         replies={"AGENT-V": ["STOP", "GO"]},
     )
-    assert [got for got, _ in made.notes("W")] == [["plan"], ["plan"]]
+    assert [got for got, _ in made.notes("W")] == [["plan"], ["STOP", "plan"]]

@@ -215,8 +215,10 @@ class Run:
 
 
 def still_waiting(body: Scope, ended: Ended, before: State) -> dict[str, Any]:
-    """Return what waits on data edges after a round, by state field, where that has changed."""
-    back = [left for left in ended.returns if not body.graph.edges[left.edge].trigger]
+    """Return what waits on edges after a round, by state field, where that has changed."""
+    edges = body.graph.edges
+    is_left = any(edges[left.edge].trigger for left in ended.exits)
+    back = [left for left in ended.returns if is_left or not edges[left.edge].trigger]
     kept: dict[str, Any] = {}
     for e, name in body.waiting_fields().items():
         sent = [left.payload for left in [*ended.data, *back] if left.edge == e]

@@ -175,9 +175,15 @@ class Scope:
         return any(edges <= live for edges in needed.values())
 
     def waiting_fields(self) -> dict[int, str]:
-        """Return the state fields in which payloads wait for a round, by data edge."""
+        """Return the state fields in which payloads wait for a round, by edge: a data edge, or one
+        that leads back to the start.
+        """
         edges = ((e, self.graph.edges[e]) for e in self.edges if self.ends[e][1] in self.of)
-        return {e: f"@edge/{edge.source}->{edge.target}" for e, edge in edges if not edge.trigger}
+        return {
+            e: f"@edge/{edge.source}->{edge.target}"
+            for e, edge in edges
+            if not edge.trigger or (self.ends[e][1] == self.entry and self.ends[e][0] in self.of)
+        }
 
     def is_own(self, e: int) -> bool:
         """Return whether the target of an edge is a node here, and not in a cycle within."""

@@ -147,7 +147,18 @@ def ordinals_count_arrivals(patch: Patch) -> None:
 
 @fault()
 def what_waits_on_a_data_edge_is_lost_between_rounds(patch: Patch) -> None:
-    patch.setattr(scopes.CycleRun, "_kept", lambda self, ended: {})
+    patch.setattr(scopes.CycleRun, "_kept", lambda self, stays, state: {})
+
+
+@fault()
+def what_came_back_to_a_cycle_that_was_left_is_lost(patch: Patch) -> None:
+    kept = scopes.CycleRun._kept
+
+    def loses(self: Any, stays: Any, state: Any) -> Any:
+        edges = self.cycle.graph.edges
+        return kept(self, [each for each in stays if not edges[each.edge].trigger], state)
+
+    patch.setattr(scopes.CycleRun, "_kept", loses)
 
 
 @fault()

@@ -14,6 +14,7 @@ from evofabric.absent import Unsupported
 from evofabric.core.factory import safe_get_attr, safe_set_attr
 from evofabric.core.graph import (
     AsyncNode,
+    AsyncStreamNode,
     GraphBuilder,
     StateUpdater,
     StreamWriter,
@@ -91,8 +92,25 @@ def test_what_a_node_shows_comes_to_the_handler_with_its_place():
     finally:
         set_streaming_handler(lambda chunk: None)
     assert [(each["node_name"], each["payload"]) for each in heard] == [("a", "half")]
-    with pytest.raises(TypeError, match="found an async function"):
-        set_streaming_handler(asyncio.sleep)
+
+
+def test_an_async_handler_has_heard_all_when_the_run_ends():
+    class Shows(AsyncStreamNode):
+        async def __call__(self, state: Any, stream_writer: StreamWriter) -> Any:
+            stream_writer.put("half")
+
+    heard: list[Any] = []
+
+    async def later(chunk: dict[str, Any]) -> None:
+        await asyncio.sleep(0)
+        heard.append(chunk["payload"])
+
+    set_streaming_handler(later)
+    try:
+        run(builder("a->b", a=Shows()))
+    finally:
+        set_streaming_handler(lambda chunk: None)
+    assert heard == ["half"]
 
 
 def test_any_works_for_each_predecessor_and_all_once():
@@ -134,7 +152,7 @@ def test_a_router_chooses_among_its_targets():
 
 
 def test_a_run_that_needs_more_turns_gives_its_state_so_far():
-    assert run(builder("a->b", "b->c"), max_turn=3).log == ["a"]
+    assert run(builder("a->b", "b->c"), max_turn=3).log == ["a", "b"]
     assert run(builder("a->b", "b->c"), max_turn=5).log == ["a", "b", "c"]
 
 
@@ -174,9 +192,25 @@ def test_mistakes_are_errors_where_they_are_made():
     ):
         with pytest.raises(ValueError, match=reported):
             wrong()
-    for wrong in (lambda: made.build(graph_mode="debug"), made.dumps, made.build().draw_graph):
+    for wrong in (lambda: made.build(graph_mode="debug"), made.dumps):
         with pytest.raises(Unsupported, match="axil"):
             wrong()
+
+
+def test_a_graph_is_drawn_as_a_page(tmp_path):
+    builder("a->b").build().draw_graph(str(tmp_path / "g.html"), auto_open=False)
+    assert "<svg" in (tmp_path / "g.html").read_text(encoding="utf-8")
+
+
+def test_what_a_source_that_fires_twice_sends_to_a_join_is_joined_once():
+    made = builder("a->b", "a->c", "b->d", "c->d", "d->e", "a->e", e=(says("e"), "all"))
+    log = run(made).log
+    assert (log.count("d"), log.count("e")) == (2, 1)
+
+
+def test_a_single_source_of_an_all_node_is_waited_for_once_for_each_token():
+    made = builder("a->b", "a->c", "b->d", "c->d", "d->e", e=(says("e"), "all"))
+    assert run(made).log.count("e") == 2
 
 
 def test_schemas_are_made_of_triples_and_read_either_way():

@@ -103,3 +103,43 @@ def test_digests_are_what_they_were_before_typed_state_left_core():
 def test_importing_schemas_does_not_import_pydantic():
     code = "import sys, axil; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+NEW = {"role": "assistant", "content": "new"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda state: {"messages": [*state.messages, NEW]},
+        lambda state: {"messages": state.messages + [NEW]},  # noqa: RUF005
+        lambda state: state.messages.append(NEW),
+        lambda state: (state.messages.append(NEW), {"messages": state.messages})[1],
+        lambda state: (state.messages.append(NEW), state)[1],
+        lambda state: (state.messages.append({"role": "user"}), {"messages": [NEW]})[1],
+        lambda state, ctx: {"messages": [*state.messages, NEW]},
+    ],
+)
+def test_what_a_body_was_given_of_a_conversation_is_not_said_again(body):
+    graph = RootGraph("g", state=Brief)
+    graph.create_node(body, name="a")
+    graph.edge_from_entry("a")
+    graph.edge_to_exit("a")
+    said = {"role": "user", "content": "u"}
+    assert graph.build().invoke({"messages": [said, said]})[1]["messages"] == [said, said, NEW]
+
+
+def test_a_filter_of_messages_has_effect_on_its_own_path_only():
+    graph = RootGraph("g", state=Brief)
+    for name in "abcd":
+        graph.create_node(
+            lambda state, name=name: {"messages": [{"role": "user", "content": name, "id": name}]},
+            name=name,
+        )
+    graph.edge_from_entry("a")
+    graph.create_edge("a", "b", state_filter=lambda state: {})
+    for source, target in ("ac", "bd", "cd"):
+        graph.create_edge(source, target)
+    graph.edge_to_exit("d")
+    messages = graph.build().invoke({})[1]["messages"]
+    assert [each["id"] for each in messages] == ["b", "a", "c", "d"]

@@ -206,6 +206,22 @@ def test_files_are_found_by_likeness_and_read_again_when_they_change(talk, tmp_p
     assert "where leaves begin" in reported(script, 0)[0]
 
 
+def test_files_of_a_checkout_name_others_from_its_root(tmp_path):
+    """So they are written; what is not in the checkout is outside, as elsewhere."""
+    folder = tmp_path / "devall/yaml_instance"
+    for made in (folder, tmp_path / "devall/runtime", tmp_path / "devall/tests/notes"):
+        made.mkdir(parents=True)
+    (tmp_path / "devall/tests/notes/a.md").write_text("Axils.", "utf-8")
+    around = Surroundings(default_registry(), str(folder))
+    root = (tmp_path / "devall").resolve()
+    for named in ("tests/notes", "tests/notes/index.json", "tests"):
+        assert around.path(named, "memory") == root / named
+    assert around.path("board.jsonl", "memory") == folder.resolve() / "board.jsonl"
+    for outside in ("../..", "../runtime"):
+        with pytest.raises(SpecError, match="AX855"):
+            around.path(outside, "memory")
+
+
 def test_a_file_that_changes_again_at_the_same_time_is_read_again(tmp_path):
     # the clock of a file server may go fast
     file, stamp = tmp_path / "a.md", time.time_ns() + 10**12

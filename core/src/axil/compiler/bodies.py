@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, cast
 from axil.contract.messages import fold_payloads, gather_messages, is_messages
 from axil.contract.node import NodeContract
 from axil.contract.views import (
+    InstanceView,
     StateView,
     fields_of,
     undeletable,
@@ -111,7 +112,12 @@ class Plain:
     def _called(self, task: Task, ctx: Any) -> Out:
         given = {name: supply(task, ctx) for name, supply in self._supplies}
         result = self._call(**given)
-        return self._read(result, task, ctx, self._written(given))
+        return self._only_new(self._read(result, task, ctx, self._written(given)), given)
+
+    def _only_new(self, out: Out, given: Mapping[str, Any]) -> Out:
+        for name in self._views:
+            out = _only_new(out, given[name])
+        return out
 
     def _written(self, given: Mapping[str, Any]) -> Any:
         """Return the attributes of the body, with what it assigned to its views of the state."""
@@ -135,7 +141,16 @@ class Plain:
             result = last
         else:
             result = await result
-        return self._read(result, task, ctx, self._written(given))
+        return self._only_new(self._read(result, task, ctx, self._written(given)), given)
+
+
+def _only_new(out: Out, view: Any) -> Out:
+    """Return an outcome without the messages that its body was shown."""
+    kind = type_of(view)
+    if kind is not StateView and not issubclass(kind, InstanceView):
+        return out
+    delta = kind.__axil_only_new__(view, out.delta)
+    return out if delta is out.delta else Out(out.output, delta, out.to)
 
 
 def _called_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
@@ -147,10 +162,10 @@ def _called_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> 
     def body_with_view(task: Task, ctx: Any) -> Any:
         state = view(task.state)
         result = call(state)
-        if type(state) is StateView and not state.written:
+        if type(state) is StateView and not state.written and not state.shown:
             return read(result, task, ctx, None)
         writes = writes_of(state)
-        return read(result, task, ctx, _assigned(writes) if writes else None)
+        return _only_new(read(result, task, ctx, _assigned(writes) if writes else None), state)
 
     if not isinstance(supply, _View):
         return body
@@ -166,10 +181,10 @@ def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) ->
             return read(await call(supply(task, ctx)), task, ctx, None)
         state = view(task.state)
         result = await call(state)
-        if type(state) is StateView and not state.written:
+        if type(state) is StateView and not state.written and not state.shown:
             return read(result, task, ctx, None)
         writes = writes_of(state)
-        return read(result, task, ctx, _assigned(writes) if writes else None)
+        return _only_new(read(result, task, ctx, _assigned(writes) if writes else None), state)
 
     return body
 

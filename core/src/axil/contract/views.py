@@ -12,6 +12,7 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, cast
 
+from axil.contract.conversations import Conversation, is_conversation, only_new
 from axil.errors import StateError, did_you_mean
 from axil.kernel.state import State
 from axil.kernel.values import ATOMS, MISSING, Log, isolate, thaw, type_of
@@ -30,6 +31,7 @@ def names_in(state: State) -> Iterator[str]:
     return (name for name in state if not name.startswith("@"))
 
 
+_NOTHING_SHOWN: dict[str, Conversation] = {}  # shared by views that showed none; never changed
 _NOTHING_YET: dict[str, Any] = {}  # shared by views in which nothing was kept; never changed
 _READ_ONLY: dict[str, Any] = {}  # what was written to a view that takes nothing
 
@@ -41,16 +43,19 @@ class StateView(MutableMapping[str, Any]):
     make; per key, the containers of what is read.
     """
 
-    __slots__ = ("_own", "_state", "written")
+    __slots__ = ("_own", "_state", "shown", "written")
 
     _own: dict[str, Any]
     """The values that were read or assigned; MISSING: deleted."""
     written: dict[str, Any]
     """The names that were assigned, in order, and those of the state that were deleted."""
+    shown: dict[str, Conversation]
+    """The conversations that were read."""
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._own = self.written = _NOTHING_YET
+        self.shown = _NOTHING_SHOWN
 
     def __axil_writes__(self) -> Mapping[str, Any]:
         """Return what was assigned, by field; MISSING: deleted."""
@@ -67,9 +72,21 @@ class StateView(MutableMapping[str, Any]):
             return own[name]
         value = self._peek(name)
         if type(value) not in ATOMS:
-            value = isolate(value)
+            value = self._shown(cast("str", name), value)
             self._keep(cast("str", name), value)
         return value
+
+    def _shown(self, name: str, value: Any) -> Any:
+        if type(value) is not Log or not is_conversation(self._state.schema, name):
+            return isolate(value)
+        refused = self.written is _READ_ONLY
+        found = Conversation(value, (lambda: read_only(name)) if refused else None)
+        self.shown = {**self.shown, name: found}
+        return found
+
+    def __axil_only_new__(self, delta: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a delta without the messages that were shown here."""
+        return only_new(delta, self.shown, self._own) if self.shown else delta
 
     def _keep(self, name: str, value: Any) -> None:
         if self._own is _NOTHING_YET:
@@ -207,6 +224,10 @@ class InstanceView:
     def __axil_writes__(self) -> Mapping[str, Any]:
         """Return what was assigned, by field; MISSING: deleted."""
         return {}
+
+    def __axil_only_new__(self, delta: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a delta without the messages that were shown here."""
+        return delta
 
 
 class Fields(dict[str, Any]):
@@ -387,6 +408,8 @@ def without_views(value: Any) -> Any:
         return value if mine is None else mine
     if kind in ATOMS or kind is Log:
         return value
+    if kind is Conversation:
+        return list(value)
     if kind is StateView or kind is Fields or kind is Thawed:
         return {key: without_views(item) for key, item in value.raw().items()}
     if kind is tuple:

@@ -18,7 +18,8 @@ over, and the run with it unless the limit is declared an exit; a live token cam
 trigger edge: another round; else the cycle has ended naturally. Payloads of data edges that their
 targets could not take wait in the state, in the field ``@edge/<edge>``, until a round begins in
 which the target is a node of its own: of this cycle, or of one within it or around it, as they are
-entered. What the cycle hands to its parent is one change per field, whatever the number of rounds.
+entered. So do tokens that came back to the start in the round in which the cycle was left. What the
+cycle hands to its parent is one change per field, whatever the number of rounds.
 
 A graph: its own state is made on entry from what it pulls, and what it pushes is projected from its
 changes on return; its nodes' own fields go with it unless they are to be kept.
@@ -103,8 +104,8 @@ class CycleBody:
         return plan
 
     def waiting(self, entry: int) -> Mapping[int, str]:
-        """Return the data edges whose payloads wait in the state for such a round, with their
-        fields.
+        """Return the edges whose payloads wait in the state for such a round, with their fields:
+        data edges, and those that lead back to its start, of a visit that was left.
         """
         waiting = self._waiting.get(entry)
         if waiting is None:
@@ -112,9 +113,12 @@ class CycleBody:
             waiting = self._waiting[entry] = {
                 e.id: waiting_field(e)
                 for e in self.edges
-                if not e.trigger
-                and e.target in self.inside
-                and not isinstance(nodes[node_of[e.target]].body, CycleBody)
+                if (e.target == entry and e.source in self.inside)
+                or (
+                    not e.trigger
+                    and e.target in self.inside
+                    and not isinstance(nodes[node_of[e.target]].body, CycleBody)
+                )
             }
         return waiting
 
@@ -127,7 +131,7 @@ class CycleBody:
 
 
 def waiting_field(edge: Edge) -> str:
-    """Return the state field in which payloads of a data edge wait."""
+    """Return the state field in which payloads of an edge wait."""
     return f"@edge/{edge.name}"
 
 
@@ -257,11 +261,13 @@ class CycleRun:
         """Take in a machine that has nothing left to do. Raises: LimitReached."""
         changes, state = ended.changes, ended.state
         back = [r for r in ended.returns if r.trigger]
-        if ended.data or self._has_data or len(back) < len(ended.returns):
-            kept = self._kept(ended)
+        is_left = any(e.trigger for e in ended.exits)
+        stays = [r for r in ended.returns if is_left or not r.trigger]
+        if ended.data or self._has_data or stays:
+            kept = self._kept((*ended.data, *stays), ended.state)
             changes, state = {**changes, **kept}, state.apply(kept)
         limit = self.limit.rounds
-        if ended.exits and any(e.trigger for e in ended.exits):
+        if is_left:
             end = "exit"
         elif back and limit is not None and self.rounds >= limit:
             end = "limit"
@@ -278,10 +284,10 @@ class CycleRun:
                 "loop_timer with less time), or say at_limit: exit in cycle_limits.",
             )
 
-    def _kept(self, ended: FrameResult) -> dict[str, Any]:
-        """Return the tokens that wait on data edges, by field, where they have changed."""
+    def _kept(self, stays: Iterable[Exit | Token], state: State) -> dict[str, Any]:
+        """Return the payloads that wait, by field, where they have changed."""
         edges, left = self.cycle.graph.edges, dict[int, list[Any]]()
-        for sent in (*ended.data, *(r for r in ended.returns if not r.trigger)):
+        for sent in stays:
             left.setdefault(sent.edge, []).append(sent.payload)
         kept: dict[str, Any] = {
             field: left.pop(edge, [])
@@ -290,7 +296,7 @@ class CycleRun:
         }
         for edge, payloads in left.items():  # into a cycle within, behind what that has left there
             field = waiting_field(edges[edge])
-            kept[field] = [*(ended.state.get(field) or ()), *payloads]
+            kept[field] = [*(state.get(field) or ()), *payloads]
         return kept
 
     def _take(

@@ -15,7 +15,9 @@ given states. Per field:
   state knows the write that made it (then the earlier one's is newer). Any other field takes the
   earlier value and applies the writes of the later one that it does not know, in their order;
 - a write that *reset* a field (by a filter or a custom merge) knows its past and cannot be added
-  to: meeting writes it does not know is an error that asks for a merge.
+  to: meeting writes it does not know is an error that asks for a merge;
+- where the reducer says how two whole values ``meet``, a reset that the other side does not know is
+  none: both values meet, and the result is a reset that knows both sides.
 
 Nothing is copied that is not written: values and histories are small overlays over a shared base.
 Where one path is alone, where a round and where a frame begins, ``History.fold`` forgets the
@@ -83,7 +85,9 @@ class Reducer:
     ``compose`` turns two deltas into one with the same effect; without it deltas are kept apart.
     ``many`` takes all deltas of a join at once, where that is cheaper. A reducer that is not
     ``pure`` may change ``old`` in place: it is given a private copy. ``whole``: deltas are values
-    of the field's own type and validated before they are reduced; else the result is.
+    of the field's own type and validated before they are reduced; else the result is. ``meet``
+    turns two whole values into one, where a reset meets writes that it does not know; without it
+    that is an error.
     """
 
     name: str
@@ -92,6 +96,7 @@ class Reducer:
     many: Callable[[Any, Sequence[Any]], Any] | None = None
     pure: bool = False
     whole: bool = False
+    meet: Callable[[Any, Any], Any] | None = None
 
     def fold(self, old: Any, deltas: Sequence[Any]) -> Any:
         """Return ``old`` with all ``deltas``, in order; copied once at most."""
@@ -418,6 +423,8 @@ class State(Mapping[str, Any]):
                 changed[name] = new
         if not changed:
             return self
+        if history is not None:
+            history.resets.update(n for n in changed if self.schema.of(n).reducer.meet is not None)
         over = {**self._over, **changed}
         if history is None:
             return State(self.schema, self._base, over, None, 0)
@@ -462,7 +469,7 @@ class State(Mapping[str, Any]):
 class History:
     """The numbering of one frame's writes, and, with ``keeps``, the changes for its parent."""
 
-    __slots__ = ("changes", "count", "keeps", "schema", "writers")
+    __slots__ = ("changes", "count", "keeps", "resets", "schema", "writers")
 
     def __init__(self, schema: Schema, keeps: bool = False) -> None:
         self.schema = schema
@@ -470,10 +477,13 @@ class History:
         self.count = 0
         self.writers: dict[str, int] = {}
         self.changes: dict[str, Any] = {}
+        self.resets: set[str] = set()
+        """The fields that were reset, of those whose whole values can meet."""
 
     def restart(self) -> None:
         """Begin again."""
         self.count, self.changes = 0, {}
+        self.resets = set()
         if self.writers:
             self.writers = {}
 
@@ -495,6 +505,7 @@ class History:
             state = state.rooted()
         self.count = 0
         self.writers.clear()
+        self.resets = set()
         return state
 
     def note(self, delta: Delta) -> None:
@@ -572,7 +583,7 @@ def join(states: Sequence[State], history: History) -> State:
     EvoFabric's tree of deltas; see docs/explanation/divergences.md.
     """
     first = states[0]
-    joined: _Join | None = None
+    joined: _Join | None = _Join(first, history) if history.resets else None
     for state in states:
         if state is first:
             continue
@@ -581,7 +592,7 @@ def join(states: Sequence[State], history: History) -> State:
                 f"states of {first.schema.name} and {state.schema.name} meet in one join."
             )
         known = first.known if joined is None else joined.known
-        if state.known | known == known:
+        if state.known | known == known and not history.resets:
             continue
         if joined is None:
             if state.known & known == known:
@@ -610,7 +621,17 @@ def merged(states: Sequence[State], values: Values, history: History) -> State:
 
 
 class _Join:
-    __slots__ = ("first", "history", "known", "later", "local", "resets", "values", "writes")
+    __slots__ = (
+        "first",
+        "history",
+        "known",
+        "later",
+        "local",
+        "met",
+        "resets",
+        "values",
+        "writes",
+    )
 
     def __init__(self, first: State, history: History, local: bool = False) -> None:
         """``local``: join only ``@`` fields."""
@@ -620,9 +641,12 @@ class _Join:
         self.values: dict[str, Any] = {}  # fields whose value is not first's
         self.later: dict[str, list[Write]] = {}  # writes still to be reduced into a field, in order
         self.resets: dict[str, int] = {}  # the reset below what is in `later`, -1 for none
+        self.met: dict[str, Any] = {}  # whole values that were made of two
 
     def add(self, state: State) -> None:
         writers, known, theirs = self.history.writers, self.known, state.known
+        for name in () if self.local else self.history.resets:
+            self._meet_resets(name, state)
         for name, write in state.writes.items():
             if self.writes.get(name) is write and name not in self.later:
                 continue
@@ -631,6 +655,8 @@ class _Join:
             mask = writers[name]
             here, there = known & mask, theirs & mask
             if there | here == here:
+                continue
+            if name in self.met:
                 continue
             if here & there == here:
                 self.later.pop(name, None)
@@ -646,16 +672,36 @@ class _Join:
         self.writes[name] = write
         self.values[name] = state.get(name, MISSING)
 
+    def _meet_resets(self, name: str, state: State) -> None:
+        ours, theirs = self.writes.get(name), state.writes.get(name)
+        if ours is theirs and name not in self.met and name not in self.later:
+            return
+        if name not in self.met and not (
+            _is_unknown(_reset_of(ours), state.known) or _is_unknown(_reset_of(theirs), self.known)
+        ):
+            return
+        declared = self.first.schema.of(name)
+        assert declared.reducer.meet is not None
+        try:
+            value = declared.reducer.meet(self._value(name), state.get(name, MISSING))
+        except ValueError:  # they cannot; it is as for other fields
+            return
+        self.met[name] = value if declared.validate is None else declared.validate(value)
+        self.later.pop(name, None)
+
+    def _value(self, name: str) -> Any:
+        """Return what a field is so far."""
+        old = self.met.get(name, self.values.get(name, self.first.get(name, MISSING)))
+        deltas = [write.delta for write in self.later.get(name, ())]
+        return self.first.schema.reduced(self.first.schema.of(name), old, deltas) if deltas else old
+
     def _unknown(self, name: str, write: Write, here: int, there: int) -> None:
         pending = self.later.setdefault(name, [])
         if not pending:
-            ours: Write | None = self.writes.get(name)
-            while ours is not None and not ours.reset:
-                ours = ours.prev
-            self.resets[name] = -1 if ours is None else ours.id
+            self.resets[name] = _reset_of(self.writes.get(name))
         reset = self.resets[name]
         # asked of each state that comes, not of the first alone
-        if reset >= 0 and not there >> reset & 1:
+        if _is_unknown(reset, there):
             raise _reset_meets_writes(name)
         new: list[Write] = []
         step: Write | None = write
@@ -671,16 +717,30 @@ class _Join:
         first, over = self.first, dict(self.first._over)  # pyright: ignore[reportPrivateUsage]
         over.update(self.values)
         for name, pending in self.later.items():
-            declared = first.schema.of(name)
-            old = over[name] if name in over else first.get(name, MISSING)
-            over[name] = first.schema.reduced(declared, old, [write.delta for write in pending])
+            over[name] = self._value(name)
             last = self.writes.get(name)
             for write in pending:
                 last = Write(write.id, write.delta, last)
             assert last is not None
             self.writes[name] = last
+        if self.met:
+            over.update(self.met)
+            self.known |= self.history.number(self.met)
+            for name, value in self.met.items():
+                self.writes[name] = Write(self.history.count - 1, value, None, True)
         base = first._base  # pyright: ignore[reportPrivateUsage]
         return State(first.schema, base, over, self.writes, self.known)
+
+
+def _reset_of(write: Write | None) -> int:
+    """Return the id of the last reset of a field; -1: none."""
+    while write is not None and not write.reset:
+        write = write.prev
+    return -1 if write is None else write.id
+
+
+def _is_unknown(reset: int, known: int) -> bool:
+    return reset >= 0 and not known >> reset & 1
 
 
 def _reset_meets_writes(name: str) -> ConcurrentReset:

@@ -59,8 +59,8 @@ _EARLIER_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 """Earlier default values of fields, in digests of recorded runs."""
-_UNCOUNTED = ("place", "made", "migrations")
-"""Fields that are no part of a graph's content."""
+_UNCOUNTED = ("place", "made", "migrations", "meet")
+"""Fields that are no part of a graph's content, or later than the first recorded runs."""
 
 
 def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:

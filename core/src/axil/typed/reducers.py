@@ -218,8 +218,20 @@ def _tried(name: str, act: Callable[[], Any]) -> Any:
         raise InvalidValue(f"{name} cannot take this value: {error}.") from error
 
 
+def _meet_messages(ours: Any, theirs: Any) -> Any:
+    for message in (*(ours or ()), *(theirs or ())):
+        if message_id(message) is None:
+            raise ValueError("messages without an id cannot be told apart.")
+    return append_messages(ours, theirs)
+
+
 APPEND_MESSAGES: Final = Reducer(
-    "append_messages", append_messages, compose=append_messages, pure=True, whole=True
+    "append_messages",
+    append_messages,
+    compose=append_messages,
+    pure=True,
+    whole=True,
+    meet=_meet_messages,
 )
 """Messages go behind those that are there, each id once."""
 SUM: Final = Reducer("sum", _sum, compose=_sum, pure=True, whole=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType, MappingProxyType
 from typing import Any, SupportsIndex, cast
 
+from axil.contract.conversations import Conversation, is_conversation, only_new
 from axil.contract.views import InstanceView, names_in, read_only, what_is_absent
 from axil.kernel.state import State
 from axil.kernel.values import MISSING, Log, isolate
@@ -47,6 +48,7 @@ class ModelView(InstanceView):
         "_axil_deleted",
         "_axil_kept",
         "_axil_model",
+        "_axil_shown",
         "_axil_state",
         "_axil_whole",
         "_axil_written",
@@ -55,6 +57,7 @@ class ModelView(InstanceView):
     _axil_deleted: set[str]
     _axil_kept: dict[str, Any]
     _axil_model: Any
+    _axil_shown: dict[str, Conversation]
     _axil_state: State
     _axil_whole: Any
     _axil_written: set[str] | None
@@ -67,6 +70,7 @@ class ModelView(InstanceView):
         put(self, "_axil_kept", {})  # read or assigned; MISSING: deleted
         put(self, "_axil_written", set())
         put(self, "_axil_deleted", set())
+        put(self, "_axil_shown", {})
         put(self, "_axil_whole", None)
 
     @property
@@ -86,6 +90,9 @@ class ModelView(InstanceView):
         names = [*(self._axil_written or ()), *self._axil_deleted]
         return {name: self._axil_kept.get(name, MISSING) for name in names}
 
+    def __axil_only_new__(self, delta: Mapping[str, Any]) -> Mapping[str, Any]:
+        return only_new(delta, self._axil_shown, self._axil_kept) if self._axil_shown else delta
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_axil_"):
             # not made by __init__: without this line we would ask ourselves for ever
@@ -102,7 +109,7 @@ class ModelView(InstanceView):
             if value is MISSING:
                 raise AttributeError(what_is_absent(self._axil_state, name), name=name, obj=self)
             if name not in kept:
-                value = kept[name] = isolate(value)
+                value = kept[name] = _shown(self, name, value)
             return value
         if name.startswith("__pydantic_") and name not in _CLASS_SIDE:
             return getattr(model, name)
@@ -172,6 +179,15 @@ def _is_field(view: ModelView, name: str) -> bool:
     return whole is None and not state.schema.closed and name in state
 
 
+def _shown(view: Any, name: str, value: Any) -> Any:
+    if type(value) is not Log or not is_conversation(view._axil_state.schema, name):
+        return isolate(value)
+    refused = view._axil_written is None
+    found = Conversation(value, (lambda: read_only(name)) if refused else None)
+    view._axil_shown[name] = found
+    return found
+
+
 def _whole(view: Any) -> Any:
     """Return the instance behind a ``ModelView``, made on first use; they share their values from
     then on.
@@ -182,9 +198,9 @@ def _whole(view: Any) -> Any:
         state: State = view._axil_state
         for name in names_in(state):
             if name not in kept:
-                kept[name] = isolate(state[name])
+                kept[name] = _shown(view, name, state[name])
         values = {
-            name: list(value) if type(value) is Log else value
+            name: list(value) if type(value) in (Log, Conversation) else value
             for name, value in kept.items()
             if value is not MISSING
         }

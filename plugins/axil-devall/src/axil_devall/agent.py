@@ -6,6 +6,7 @@ memories know is put before the last message of the user. A failing model fails 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -26,7 +27,7 @@ from axil_devall.config import AgentConfig
 from axil_devall.memory import Memories, memories_of
 from axil_devall.reflection import Reflection
 from axil_devall.skills import SkillSet, found_skills
-from axil_devall.stores import Surroundings
+from axil_devall.stores import Surroundings, project_of
 from axil_devall.tooling import Toolbox
 from axil_files import is_version_0
 from axil_models import ContextQuery, checked_settings
@@ -75,7 +76,8 @@ class AgentNode:
         skills = None
         if config.skills is not None and config.skills.enabled:
             names = [skill.name for skill in config.skills.allow]
-            skills = attempt(lambda: found_skills(names, [*folders, "."], known, "skills"))
+            places = [*folders, project_of(os.path.realpath(folders[1] or folders[0] or ".")), "."]
+            skills = attempt(lambda: found_skills(names, places, known, "skills"))
         tools = attempt(lambda: Toolbox(config.tooling, known, skills))
         memories = attempt(lambda: memories_of(config.memories, extras.get("memory") or (), around))
         settings, turns = cast(

@@ -76,17 +76,25 @@ class Surroundings:
 
     registry: Registry
     root: str
-    """The folder of the first file; nothing outside it is read or written."""
+    """The folder of the first file; nothing outside it is read or written, but in a checkout."""
     lenient: bool = False
     """True if unknown keys are only warned of."""
 
     def path(self, given: str, where: str) -> Path:
-        """Return a path below the root. Raises: SpecError (AX855): it leads out of it."""
+        """Return a path below the root, or in DevAll's own checkout below that, where only there is
+        such a folder.
+
+        Raises: SpecError (AX855): it leads out of it.
+        """
         root = os.path.realpath(self.root or ".")
+        project = project_of(root)
         try:
             real = os.path.realpath(os.path.join(root, given))
+            there = os.path.realpath(os.path.join(project, given))
         except ValueError:  # NUL
-            real = ""
+            real = there = ""
+        if project and not os.path.exists(real) and _is_nearer(there, real):
+            root, real = project, there
         if not real or os.path.commonpath([real, root]) != root:
             message = f"{json.dumps(given)} is outside the folder of the workflow."
             hint = "Move it into that folder or a subfolder."
@@ -118,6 +126,23 @@ class Surroundings:
         config = {key: value for key, value in given.items() if value is not None}
         component = self.registry.resolve("embedders", embedding.provider, where)
         return Vectors(make_component(component, config or None, f"{where}.embedding"))
+
+
+def project_of(folder: str) -> str:
+    """Return the folder of DevAll's checkout whose ``yaml_instance`` holds a folder; empty: none.
+
+    Files there name others as they lie in the checkout.
+    """
+    for each in (Path(folder), *Path(folder).parents):
+        if each.name == "yaml_instance" and (each.parent / "runtime").is_dir():
+            return str(each.parent)
+    return ""
+
+
+def _is_nearer(path: str, other: str) -> bool:
+    """Return whether a path is there, or its folder is and that of the other is not."""
+    folder, others = os.path.dirname(path), os.path.dirname(other)
+    return os.path.exists(path) or (os.path.exists(folder) and not os.path.exists(others))
 
 
 class Blackboard:

@@ -1,4 +1,4 @@
-"""EvoFabric's applications, which axil has not."""
+"""EvoFabric's applications."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 from evofabric.absent import missing
 
-_INSTEAD = "Write the workflow as a graph, or as a workflow file; axil designs none from a text."
 __getattr__: Callable[[str], Any] = missing(
-    __name__, dict.fromkeys(("sop2workflow", "rethinker", "kernel_evolve"), _INSTEAD)
+    __name__,
+    {
+        "rethinker": "Write its branches, critics and selector as a graph.",
+        "kernel_evolve": "Write its loop as a graph, and measure with axil-evals.",
+    },
 )

@@ -3,107 +3,105 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
+from jinja2.sandbox import SandboxedEnvironment
+from pydantic import BaseModel, Field, PrivateAttr, field_validator, model_validator
+
 from axil import safe_get_attr
-from evofabric.absent import Unsupported
-from evofabric.core.graph.nodes import Asking
-from evofabric.core.graph.streaming import StreamWriter
-from evofabric.core.tool import ToolManager
+from evofabric.core.factory import safe_set_attr
+from evofabric.core.graph import AsyncStreamNode, StreamWriter
+from evofabric.core.graph.streaming import current_run
 from evofabric.core.typing import (
     AssistantMessage,
     LLMChatResponse,
-    StateBaseMessage,
     SystemMessage,
     ToolMessage,
+    UserMessage,
 )
 
 
-class AgentNode(Asking):
+class AgentNode(AsyncStreamNode):
     """A model that continues ``messages``: one reply, and one round of the tools it asks for.
 
     The loop back to it, for the tools' results, is an edge of the graph.
     """
 
-    def __init__(
-        self,
-        client: Any,
-        system_prompt: str = "You are a helpful assistant.",
-        inference_kwargs: Mapping[str, Any] | None = None,
-        tool_manager: ToolManager | Sequence[ToolManager] | None = None,
-        memory: Any = None,
-        output_schema: Any = None,
-        output_msg_format: str | None = None,
-        input_msg_format: str | None = None,
-    ) -> None:
-        """``client``: has ``create(messages, tools=…)``, and perhaps ``create_on_stream``.
+    client: Any
+    """Has ``create_on_stream(messages, tools=…)``, or ``create``."""
+    system_prompt: str = "You are a helpful assistant."
+    inference_kwargs: dict[str, Any] = Field(default_factory=dict[str, Any])
+    tool_manager: list[Any] = Field(default_factory=list[Any])
+    """A manager of tools, or several."""
+    memory: list[Any] = Field(default_factory=list[Any])
+    """A memory, or several: they are asked in order, and told of the answer."""
+    output_schema: type[BaseModel] | None = None
+    output_msg_format: str | None = None
+    """A template of the answer's text, of the fields of ``output_schema``."""
+    input_msg_format: str | None = None
+    """A template of the only message that is sent, of ``state``."""
 
-        Raises: Unsupported: memories, or templates of messages.
-        """
-        for name, value in (
-            ("memory", memory),
-            ("output_msg_format", output_msg_format),
-            ("input_msg_format", input_msg_format),
-        ):
-            if value:
-                raise Unsupported(
-                    f"AgentNode({name}=…): axil does not do this under EvoFabric's name. "
-                    "axil_agent.Agent has memories and prompt templates."
-                )
-        self.client, self.system_prompt = client, system_prompt
-        self.inference_kwargs = dict(inference_kwargs or {})
-        self.output_schema = output_schema
-        if tool_manager is None:
-            self.tool_managers: list[ToolManager] = []
-        elif isinstance(tool_manager, ToolManager):
-            self.tool_managers = [tool_manager]
-        else:
-            self.tool_managers = list(tool_manager)
+    _stream_writer: Any = PrivateAttr(default=None)
 
-    async def fire(self, state: Any, ctx: Any) -> Any:
+    @field_validator("tool_manager", "memory", mode="before")
+    @classmethod
+    def _several(cls, given: Any) -> Any:
+        if given is None:
+            return []
+        return list(cast("Any", given)) if isinstance(given, (list, tuple)) else [given]
+
+    @model_validator(mode="after")
+    def _needs_schema(self) -> AgentNode:
+        if self.output_schema is None and self.output_msg_format is not None:
+            raise ValueError("output_msg_format needs an output_schema, whose fields it shows.")
+        return self
+
+    async def __call__(self, state: Any, stream_writer: StreamWriter) -> Any:
         """Give the reply and the tools' results; each is asked for once, whatever is repeated."""
-        held = cast("Sequence[Any]", safe_get_attr(state, "messages") or [])
-        messages: list[Any] = list(held)
-        if self.system_prompt:
-            messages.insert(0, SystemMessage(content=self.system_prompt))
-        tools = [tool for manager in self.tool_managers for tool in await manager.list_tools()]
-        kwargs = dict(self.inference_kwargs)
-        if tools:
-            kwargs["tools"] = tools
-        if self.output_schema is not None:
-            kwargs["response_format"] = self.output_schema
-
-        async def ask() -> Any:
-            return (await self._asked(messages, kwargs)).model_dump()
-
-        response = LLMChatResponse(**await ctx.step("reply", ask))
+        self._stream_writer = stream_writer
+        messages = list(cast("Sequence[Any]", safe_get_attr(state, "messages") or []))
+        safe_set_attr(state, "messages", await self._update_model_context(messages))
+        asked = self._format_input_messages(state)
+        tools = [tool for manager in self.tool_manager for tool in await manager.list_tools()]
+        response = self._format_output_schema(
+            await self._call_llm(asked, tools, self.output_schema, **self.inference_kwargs)
+        )
         said = AssistantMessage(
             content=response.content,
             reasoning_content=response.reasoning_content,
             tool_calls=response.tool_calls,
             usage=response.usage,
         )
-        results: list[StateBaseMessage] = []
-        for number, call in enumerate(response.tool_calls or ()):
+        written = [said, *await self._execute_tools(response)]
+        await self._update_model_memory([*asked, *written])
+        return {"messages": written}
 
-            async def use(call: Any = call) -> Any:
-                return await self._used(call)
+    def _format_input_messages(self, state: Any) -> list[Any]:
+        if self.input_msg_format:
+            text = _rendered(self.input_msg_format, state=state)
+            messages: list[Any] = [UserMessage(content=text)]
+        else:
+            messages = list(cast("Sequence[Any]", safe_get_attr(state, "messages") or []))
+        return [SystemMessage(content=self.system_prompt), *messages]
 
-            content = await ctx.step(f"tool:{number}", use)
-            results.append(ToolMessage(content=content, tool_call_id=call.id))
-        return {"messages": [said, *results]}
+    async def _call_llm(
+        self, messages: list[Any], tools: list[Any], output_schema: Any, **inference_kwargs: Any
+    ) -> LLMChatResponse:
+        kwargs = {**inference_kwargs, "tools": tools, "response_format": output_schema}
 
-    async def _asked(self, messages: Sequence[Any], kwargs: Mapping[str, Any]) -> LLMChatResponse:
-        writer = StreamWriter()
-        if not getattr(self.client, "stream", False):
-            response = await self.client.create(messages=messages, **kwargs)
-            writer.put(response)
-            return response
+        async def ask() -> Any:
+            return (await self._asked(messages, kwargs)).model_dump()
+
+        return LLMChatResponse(**await _once("reply", ask))
+
+    async def _asked(self, messages: Sequence[Any], kwargs: dict[str, Any]) -> LLMChatResponse:
         response = None
-        async for chunk in self.client.create_on_stream(messages=messages, **kwargs):
-            writer.put(chunk)
+        async for chunk in self.client.create_on_stream(messages, **kwargs):
+            self._stream_writer.put(chunk)
             response = chunk
+            if isinstance(chunk, LLMChatResponse):
+                break
         if not isinstance(response, LLMChatResponse):
             raise TypeError(
                 f"{self.client!r}: create_on_stream ended with {type(response).__name__}, expected "
@@ -111,13 +109,51 @@ class AgentNode(Asking):
             )
         return response
 
-    async def _used(self, call: Any) -> str:
-        for manager in self.tool_managers:
-            if manager.find_tools([call.function.name]):
+    def _format_output_schema(self, chat_response: LLMChatResponse) -> LLMChatResponse:
+        if self.output_msg_format:
+            fields = json.loads(chat_response.content)
+            chat_response.content = _rendered(self.output_msg_format, **fields)
+        return chat_response
+
+    async def _execute_tools(self, chat_response: LLMChatResponse) -> list[Any]:
+        results: list[Any] = []
+        for number, call in enumerate(chat_response.tool_calls or ()):
+
+            async def use(call: Any = call) -> Any:
+                return await self._used(call)
+
+            content = await _once(f"tool:{number}", use)
+            results.append(ToolMessage(content=content, tool_call_id=call.id))
+        return results
+
+    async def _used(self, call: Any) -> Any:
+        for manager in reversed(self.tool_manager):
+            names = [each["function"]["name"] for each in await manager.list_tools()]
+            if call.function.name in names:
                 (result,) = await manager.call_tools([call])
-                return _text(result.content)
+                return _plain(result.content)
         return "Tool not found"
 
+    async def _update_model_context(self, messages: list[Any]) -> list[Any]:
+        for memory in self.memory:
+            messages = await memory.retrieval_update(messages)
+        return messages
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    async def _update_model_memory(self, messages: list[Any]) -> None:
+        for memory in self.memory:
+            await memory.add_messages(messages)
+
+
+async def _once(name: str, work: Any) -> Any:
+    """Do something once in a run, whatever of it is repeated."""
+    ctx = current_run()
+    return await (work() if ctx is None else ctx.step(name, work))
+
+
+def _rendered(template: str, **values: Any) -> str:
+    return SandboxedEnvironment().from_string(template).render(**values)
+
+
+def _plain(value: Any) -> Any:
+    """Give a result as data: what JSON has no form for as text."""
+    return json.loads(json.dumps(value, ensure_ascii=False, default=str))

@@ -6,21 +6,24 @@ from collections.abc import Callable
 from typing import Any
 
 from evofabric.absent import missing
-from evofabric.core.clients.base import ChatClientBase
-from evofabric.core.clients.openai import OpenAIChatClient
+from evofabric.core.clients.base import ChatClientBase, EmbedClientBase, RerankClientBase
+from evofabric.core.clients.openai import OpenAIChatClient, OpenAIEmbedClient
 
-__all__ = ["ChatClientBase", "OpenAIChatClient"]
+__all__ = [
+    "ChatClientBase",
+    "EmbedClientBase",
+    "OpenAIChatClient",
+    "OpenAIEmbedClient",
+    "RerankClientBase",
+]
 
-_VECTORS = "Vectors are made by axil_openai.OpenAIEmbedder or axil_context.LexicalEmbedder."
-_RANKS = "Hits of several retrievers are joined by axil_context.HybridRetriever."
 __getattr__: Callable[[str], Any] = missing(
     __name__,
     {
         "PanguClient": "Ask it through a server that is compatible with OpenAI's.",
-        "EmbedClientBase": _VECTORS,
-        "OpenAIEmbedClient": _VECTORS,
-        "SentenceTransformerEmbed": _VECTORS,
-        "RerankClientBase": _RANKS,
-        "FlagRerankModel": _RANKS,
+        "SentenceTransformerEmbed": "Write an EmbedClientBase around the library, or take vectors "
+        "of axil_openai.OpenAIEmbedder or axil_context.LexicalEmbedder.",
+        "FlagRerankModel": "Write a RerankClientBase around the library; hits of several "
+        "retrievers are joined by axil_context.HybridRetriever.",
     },
 )

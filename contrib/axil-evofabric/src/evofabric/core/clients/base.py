@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import axil_models
+from evofabric.core.factory import BaseComponent
 from evofabric.core.typing import (
     AssistantMessage,
     ChatUsage,
@@ -18,7 +20,7 @@ from evofabric.core.typing import (
 )
 
 
-class ChatClientBase:
+class ChatClientBase(BaseComponent):
     """The base of clients of your own: ``create(messages, tools=…)`` gives an answer."""
 
     async def create(self, messages: Sequence[Any], **kwargs: Any) -> LLMChatResponse:
@@ -28,6 +30,34 @@ class ChatClientBase:
     async def create_on_stream(self, messages: Sequence[Any], **kwargs: Any) -> AsyncIterator[Any]:
         """Answer, with what there is so far; without a way of its own, only the whole answer."""
         yield await self.create(messages, **kwargs)
+
+
+class EmbedClientBase(BaseComponent):
+    """The base of what makes vectors of texts."""
+
+    def embed_query(self, text: str, **kwargs: Any) -> list[float]:
+        """Give a text's vector; subclasses say how."""
+        raise NotImplementedError
+
+    def embed_documents(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
+        """Give the vector of each text; subclasses say how."""
+        raise NotImplementedError
+
+    async def aembed_query(self, text: str, **kwargs: Any) -> list[float]:
+        """Give a text's vector."""
+        return await asyncio.to_thread(self.embed_query, text, **kwargs)
+
+    async def aembed_documents(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
+        """Give the vector of each text."""
+        return await asyncio.to_thread(self.embed_documents, texts, **kwargs)
+
+
+class RerankClientBase(BaseComponent):
+    """The base of what orders texts by how well they fit."""
+
+    async def rank(self, query: str, texts: list[str], **kwargs: Any) -> list[int]:
+        """Give positions of ``texts``, the best first; subclasses say how."""
+        raise NotImplementedError
 
 
 def messages_of(messages: Sequence[Any]) -> list[dict[str, Any]]:

@@ -4,37 +4,44 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
+from pydantic import Field, PrivateAttr, field_validator
+
 import axil_models
-from evofabric.core.clients.base import ChatClientBase, messages_of, response_of, specs_of
+from evofabric.core.clients.base import (
+    ChatClientBase,
+    EmbedClientBase,
+    messages_of,
+    response_of,
+    specs_of,
+)
 from evofabric.core.typing import ChatStreamChunk, LLMChatResponse
 
 
 class OpenAIChatClient(ChatClientBase):
     """OpenAI's Chat Completions: ``axil_openai.OpenAIModel``."""
 
-    def __init__(
-        self,
-        model: str,
-        stream: bool = True,
-        client_kwargs: Mapping[str, Any] | None = None,
-        http_client_kwargs: Mapping[str, Any] | None = None,
-        inference_kwargs: Mapping[str, Any] | None = None,
-    ) -> None:
-        """``client_kwargs``: ``api_key``, ``base_url`` and other settings of axil's adapter.
+    model: str
+    stream: bool = True
+    client_kwargs: dict[str, Any] = Field(default_factory=dict[str, Any], repr=False)
+    """``api_key``, ``base_url`` and other settings of axil's adapter."""
+    http_client_kwargs: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """Settings of the HTTP client: none of them can be set."""
+    inference_kwargs: dict[str, Any] = Field(default_factory=dict[str, Any])
 
-        Raises: TypeError: settings of the HTTP client are given.
-        """
-        if http_client_kwargs:
-            raise TypeError(
-                f"OpenAIChatClient: found http_client_kwargs {sorted(http_client_kwargs)}, "
-                "expected none. The settings of axil_openai.OpenAIModel are client_kwargs."
+    _core: Any = PrivateAttr(default=None)
+
+    @field_validator("http_client_kwargs")
+    @classmethod
+    def _none_is_set(cls, given: dict[str, Any]) -> dict[str, Any]:
+        if given:
+            raise ValueError(
+                f"found http_client_kwargs {sorted(given)}, expected none. The settings of "
+                "axil_openai.OpenAIModel are client_kwargs."
             )
-        self.model, self.stream = model, stream
-        self.client_kwargs = dict(client_kwargs or {})
-        self.inference_kwargs = dict(inference_kwargs or {})
-        self._core: Any = None
+        return given
 
     def __repr__(self) -> str:
         return f"OpenAIChatClient(model={self.model!r})"
@@ -96,3 +103,28 @@ class OpenAIChatClient(ChatClientBase):
 
 def _unheard(chunk: Any) -> None:
     del chunk
+
+
+class OpenAIEmbedClient(EmbedClientBase):
+    """OpenAI's embeddings: ``axil_openai.OpenAIEmbedder``."""
+
+    model: str
+    base_url: str | None = None
+    api_key: str | None = Field(default=None, repr=False)
+    dimensions: int | None = None
+    max_retries: int | None = 2
+    request_timeout: Any = None
+
+    def embed_documents(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
+        """Give the vector of each text."""
+        from axil_openai import OpenAIEmbedder
+
+        del kwargs
+        settings = {"dimensions": self.dimensions} if self.dimensions else {}
+        embedder = OpenAIEmbedder(self.model, self.api_key, self.base_url or None, **settings)
+        with ThreadPoolExecutor(1) as elsewhere:  # a loop may be running here
+            return elsewhere.submit(lambda: asyncio.run(embedder.embed(texts))).result()
+
+    def embed_query(self, text: str, **kwargs: Any) -> list[float]:
+        """Give a text's vector."""
+        return self.embed_documents([text], **kwargs)[0]

@@ -1,36 +1,53 @@
-"""Access to states of either kind."""
+"""Components by name, and access to states of either kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 
 from axil import safe_get_attr
 from evofabric.absent import missing
+from evofabric.core.factory.components import BaseComponent, ComponentFactory, FactoryTypeAdapter
+from evofabric.core.factory.helpers import (
+    deep_dump,
+    fill_defaults,
+    is_basemodel,
+    is_dataclass,
+    is_typeddict,
+    safe_convert_to_schema,
+    safe_set_attr,
+    strip_annotated,
+)
 
-__all__ = ["safe_get_attr", "safe_set_attr"]
+__all__ = [
+    "BaseComponent",
+    "ComponentFactory",
+    "FactoryTypeAdapter",
+    "deep_dump",
+    "fill_defaults",
+    "is_basemodel",
+    "is_dataclass",
+    "is_typeddict",
+    "safe_convert_to_schema",
+    "safe_get_attr",
+    "safe_set_attr",
+    "strip_annotated",
+]
 
-
-def safe_set_attr(data: Any, name: str, value: Any) -> None:
-    """Set a key of a mapping, or an attribute of anything else."""
-    if isinstance(data, MutableMapping):
-        cast("MutableMapping[str, Any]", data)[name] = value
-    else:
-        setattr(data, name, value)
-
-
-_PLUGINS = "Components are found through entry points: see axil's tutorial on writing a plugin."
 _FILES = "Graphs are kept as workflow files, which hold no code: see axil_files."
 __getattr__: Callable[[str], Any] = missing(
     __name__,
-    {
-        "BaseComponent": _PLUGINS,
-        "ComponentFactory": _PLUGINS,
-        "FactoryTypeAdapter": _PLUGINS,
-        "get_func_serializer": _FILES,
-        "set_func_serializer": _FILES,
-        "FunctionSerializerProto": _FILES,
-        "FunctionSerializerCloudPickle": _FILES,
-        "register_deserialize_modules": _FILES,
-    },
+    dict.fromkeys(
+        (
+            "get_func_serializer",
+            "set_func_serializer",
+            "FunctionSerializerProto",
+            "FunctionSerializerCloudPickle",
+            "register_deserialize_modules",
+            "StateSchemaSerializable",
+            "dump_schema_annotated_info",
+            "load_schema_annotated_info",
+        ),
+        _FILES,
+    ),
 )

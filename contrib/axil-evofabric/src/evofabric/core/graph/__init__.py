@@ -13,6 +13,7 @@ from evofabric.core.graph.nodes import (
     NodeBase,
     SyncNode,
     SyncStreamNode,
+    callable_to_node,
 )
 from evofabric.core.graph.state import StateUpdater, generate_state_schema
 from evofabric.core.graph.streaming import (
@@ -35,6 +36,7 @@ __all__ = [
     "StreamWriter",
     "SyncNode",
     "SyncStreamNode",
+    "callable_to_node",
     "current_ctx",
     "generate_state_schema",
     "get_stream_writer",
@@ -55,6 +57,5 @@ __getattr__: Callable[[str], Any] = missing(
         "EdgeSpec": "An edge of a graph is axil.EdgeSpec.",
         "EdgeSpecBase": "An edge of a graph is axil.EdgeSpec.",
         "ConditionEdgeSpec": "Routers are made by axil's Graph.create_router.",
-        "callable_to_node": "GraphBuilder.add_node takes the function itself.",
     },
 )

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+import html
+import warnings
+import webbrowser
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, cast
 
-from axil import MISSING, Limits, Result, RootGraph, run_sync, safe_get_attr
+from axil import MISSING, Limits, NodeFailed, Result, RootGraph, run_sync, safe_get_attr, schema_of
 from evofabric.absent import Unsupported
 from evofabric.core.console import Console
-from evofabric.core.graph.nodes import body_of
+from evofabric.core.graph.nodes import body_of, fields_of, own_state, stamped
+from evofabric.core.graph.streaming import settled
 from evofabric.core.typing import DEFAULT_EDGE_GROUP, GraphMode, NodeActionMode, SpecialNode
 
 _ENDS = (SpecialNode.START.value, SpecialNode.END.value)
@@ -48,11 +54,15 @@ class GraphBuilder:
             _group(group): function
             for group, function in (multi_input_merge_strategy or {}).items()
         }
-        self._nodes[name] = {
-            "node": node,
-            "join": "each" if NodeActionMode(action_mode) is NodeActionMode.ANY else None,
-            "merge": merge or None,
-        }
+        mode = NodeActionMode(action_mode)
+        if mode is NodeActionMode.ANY and merge:
+            warnings.warn(
+                f"add_node({name!r}, multi_input_merge_strategy=…) has no effect with the action "
+                "mode any: nothing meets there.",
+                stacklevel=2,
+            )
+            merge = dict[str, Callable[[list[Any]], Any]]()
+        self._nodes[name] = {"node": node, "mode": mode, "merge": merge or None}
 
     def add_edge(
         self,
@@ -106,7 +116,7 @@ class GraphBuilder:
         Args:
             auto_conn_end: nodes without an edge lead to the end.
             max_turn: firings of nodes in a run, start and end included; a run that needs more
-                gives its state so far.
+                gives its state so far. None, 0: no limit.
             timeout: seconds for the whole run.
         Raises: ValueError: nothing begins; SpecError: all else that is wrong; Unsupported: the
         mode ``debug``.
@@ -122,34 +132,44 @@ class GraphBuilder:
             raise ValueError("Graph must have an entry point. Call set_entry_point.")
         if self._entry:
             self._known(self._entry)
-        limits = Limits(firings=max(max_turn - 2, 0) if max_turn else None, seconds=timeout)
-        graph = RootGraph("graph", state=self.state_schema, cycles="allow", limits=limits)
-        for name, reported in self._nodes.items():
-            node = (
-                reported["node"].as_node()
-                if isinstance(reported["node"], GraphEngine)
-                else reported["node"]
-            )
-            graph.create_node(
-                body_of(name, node), name=name, join=reported["join"], merge=reported["merge"]
-            )
+        schema = schema_of(self.state_schema)
+        own = _Functions(list(schema.fields))
+        limits = Limits(firings=max_turn - 1 if max_turn else None, seconds=timeout)
+        graph = RootGraph("graph", state=schema, cycles="allow", limits=limits)
+        leading = {edge[0] for edge in self._edges} | {router[0] for router in self._routers}
+        edges = [(s, t, _group(group), f) for s, t, group, f in self._edges]
         if self._entry:
-            graph.edge_from_entry(self._entry)
-        for source, target, group, state_filter in self._edges:
-            ends = {"start": "entry", "end": "exit"}
+            edges.insert(0, ("start", self._entry, "", None))
+        if auto_conn_end:
+            edges += [(name, "end", "", None) for name in self._nodes if name not in leading]
+        routers = [(s, ask, t, _group(group)) for s, ask, t, group in self._routers]
+        single = _with_single_sources(edges, routers)
+        for name, given in self._nodes.items():
+            each = given["mode"] is NodeActionMode.ANY or (name in single and not given["merge"])
+            merge = {
+                group: own.merge(f) for group, f in dict[str, Any](given["merge"] or ()).items()
+            }
+            graph.create_node(
+                body_of(name, given["node"], own.fields),
+                name=name,
+                join="each" if each else None,
+                merge=merge or None,
+            )
+        ends = {"start": "entry", "end": "exit"}
+        if max_turn:  # the end counts, too
+            graph.create_node(_nothing, name="end", join="each")
+            graph.edge_to_exit("end")
+            ends["end"] = "end"
+        for source, target, group, keep in edges:
             graph.create_edge(
                 ends.get(source, source),
                 ends.get(target, target),
-                state_filter=state_filter,
-                group=_group(group),
+                state_filter=None if keep is None else own.filter(keep),
+                group=group,
             )
-        for source, router, targets, group in self._routers:
-            graph.create_router(source, router, targets, group=_group(group))
-        leading = {edge[0] for edge in self._edges} | {router[0] for router in self._routers}
-        for name in self._nodes:
-            if auto_conn_end and name not in leading:
-                graph.edge_to_exit(name)
-        return GraphEngine(graph.build())
+        for source, ask, targets, group in routers:
+            graph.create_router(source, own.router(source, ask), targets, group=group)
+        return GraphEngine(graph.build(), self)
 
     def dumps(self, graph_name: str = "graph", version: str = "1.0") -> Any:
         """Raise ``Unsupported``."""
@@ -167,6 +187,74 @@ class GraphBuilder:
                 raise ValueError(f"Node {name!r} not exists. Add it before its edges.")
 
 
+def _nothing() -> dict[str, Any]:
+    return {}
+
+
+def _with_single_sources(
+    edges: Sequence[tuple[Any, ...]], routers: Sequence[tuple[Any, ...]]
+) -> set[str]:
+    """Give the nodes that have one source in each group: nothing meets there, so they work for each
+    token.
+    """
+    sources: dict[str, dict[str, list[str]]] = {}
+    for source, target, group, _ in edges:
+        sources.setdefault(target, {}).setdefault(group, []).append(source)
+    for source, _, targets, group in routers:
+        for target in targets:
+            sources.setdefault(target, {}).setdefault(group, []).append(source)
+    return {
+        target
+        for target, groups in sources.items()
+        if all(len(set(found)) == 1 for found in groups.values())
+    }
+
+
+class _Functions:
+    """The functions of a program as axil calls them: they are given states of their own."""
+
+    def __init__(self, fields: list[str]) -> None:
+        self.fields = fields
+
+    def filter(self, keep: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def kept(state: Any) -> dict[str, Any]:
+            return stamped(fields_of(keep(own_state(state)), "a state_filter", self.fields), None)
+
+        return kept
+
+    def merge(self, function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+        def merged(states: list[Any]) -> dict[str, Any]:
+            found = function([own_state(each) for each in states])
+            return stamped(fields_of(found, "a merge strategy", self.fields), None)
+
+        return merged
+
+    def router(self, source: str, ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def asked(state: Any) -> list[Any]:
+            answer = ask(own_state(state))
+            if answer is None:
+                raise ValueError(
+                    f"the router of {source!r} gave None, expected names of targets. "
+                    "Return [] to send nothing."
+                )
+            one = isinstance(answer, str) or _is_filtered(answer)
+            targets = cast("list[Any]", [answer] if one else list(answer))
+            return [(t[0], self.filter(t[1])) if _is_filtered(t) else t for t in targets]
+
+        return asked
+
+
+def _is_filtered(answer: Any) -> bool:
+    if not isinstance(answer, (tuple, list)) or len(cast("list[Any]", answer)) != 2:
+        return False
+    name, keep = cast("list[Any]", answer)
+    return isinstance(name, str) and callable(keep)
+
+
+class EngineError(RuntimeError):
+    """A run that broke off at a node; ``__cause__`` is what the node raised."""
+
+
 class GraphEngine:
     """A graph that runs, as often and as concurrently as wanted.
 
@@ -174,37 +262,33 @@ class GraphEngine:
     there.
     """
 
-    def __init__(self, graph: RootGraph) -> None:
+    def __init__(self, graph: RootGraph, builder: GraphBuilder) -> None:
         self.axil = graph
+        self.state_schema = builder.state_schema
+        self._fields = list(schema_of(builder.state_schema).fields)
 
     async def run(self, inputs: Any = None) -> Any:
         """Run once: the state at the end.
 
-        A person is asked on the console. Raises: NodeFailed, whose cause is what a node raised.
+        A person is asked on the console. Raises: EngineError, whose cause is what a node raised;
+        axil's own errors, of which ``LimitReached`` is none where ``max_turn`` was met.
         """
-        if hasattr(inputs, "model_dump"):
-            inputs = {name: getattr(inputs, name) for name in inputs.model_fields_set}
-        result: Result = await self.axil.run(inputs, channel=Console())
+        given = stamped(fields_of(inputs, "the input", self._fields), None)
+        result: Result = await self.axil.run(given, channel=Console())
+        await settled()
+        if isinstance(result.error, NodeFailed) and result.error.__cause__ is not None:
+            raise EngineError(
+                f"GraphEngine encountered an error during processing node: {result.error}"
+            ) from result.error.__cause__
         if result.error is not None and result.status != "limited":
             raise result.error
-        return result.state
+        return own_state(result.state)
 
     async def __call__(self, state: Any, stream_writer: Any = None) -> Any:
         """Run with a state, as a node of another graph does."""
         del stream_writer
-        schema = self.axil.spec.schema
-        names = [] if schema is None else list(schema.fields)
-        given = {name: safe_get_attr(state, name) for name in names}
-        after = await self.run({n: value for n, value in given.items() if value is not MISSING})
-        return {name: safe_get_attr(after, name) for name in names}
-
-    def as_node(self) -> Callable[..., Any]:
-        """Give the graph as a node of another: its last state is the delta."""
-
-        async def inside(state: Any) -> Any:
-            return await self(state)
-
-        return inside
+        given = {name: safe_get_attr(state, name) for name in self._fields}
+        return await self.run({n: value for n, value in given.items() if value is not MISSING})
 
     def run_sync(self, inputs: Any = None) -> Any:
         """Run once, where no event loop is running."""
@@ -213,12 +297,29 @@ class GraphEngine:
     def reset(self) -> None:
         """Do nothing: runs share no state."""
 
-    def draw_graph(self, save_path: str | None = None, auto_open: bool = True) -> Any:
+    async def get_output(self) -> Any:
         """Raise ``Unsupported``."""
         raise Unsupported(
-            "GraphEngine.draw_graph: axil draws workflows by `axil graph`, and in Python by what "
-            "axil-journals has."
+            "GraphEngine.get_output: an engine holds no run. GraphEngine.run returns the state."
         )
+
+    def draw_graph(self, save_path: str | None = None, auto_open: bool = True) -> None:
+        """Draw the graph as a page of HTML that needs nothing else.
+
+        Args:
+            save_path: its file; None: a temporary one, if it is shown.
+            auto_open: show it in the browser.
+        """
+        title = html.escape(self.axil.name)
+        page = f"<!doctype html><title>{title}</title>{self.axil.draw('svg')}"
+        if save_path is None and not auto_open:
+            return
+        if save_path is None:
+            with NamedTemporaryFile("w", suffix=".html", delete=False) as file:
+                save_path = file.name
+        Path(save_path).write_text(page, encoding="utf-8")
+        if auto_open:
+            webbrowser.open(Path(save_path).absolute().as_uri())
 
 
 def _group(group: str) -> str:

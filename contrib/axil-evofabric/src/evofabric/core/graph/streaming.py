@@ -4,12 +4,16 @@ runs.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+from pydantic import BaseModel
+
+from evofabric.core.factory.components import BaseComponent
 
 __all__ = [
     "StreamCtx",
@@ -21,8 +25,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class StreamCtx:
+class StreamCtx(BaseModel):
     """The place where output is shown."""
 
     node_name: str | None = None
@@ -31,23 +34,29 @@ class StreamCtx:
     tool_call_id: str | None = None
     meta: dict[str, Any] | None = None
 
+    def __bool__(self) -> bool:
+        return any((self.node_name, self.call_id, self.tool_name, self.tool_call_id))
+
 
 _where: ContextVar[StreamCtx | None] = ContextVar("evofabric_where", default=None)
-_emit: ContextVar[Callable[[Any], None] | None] = ContextVar("evofabric_emit", default=None)
+_run: ContextVar[Any] = ContextVar("evofabric_run", default=None)
 _handlers: list[Callable[[dict[str, Any]], Any]] = []
+_tasks: set[asyncio.Task[Any]] = set()
 
 
 def set_streaming_handler(callback: Callable[[dict[str, Any]], Any]) -> None:
     """Set the handler of the process: a function of ``{"node_name", "call_id", "payload", …}``.
 
-    Raises: TypeError: it is async; ``axil.RootGraph.stream`` is for what waits.
+    An async one runs beside the node; ``GraphEngine.run`` waits for it at the end.
     """
-    if inspect.iscoroutinefunction(callback):
-        raise TypeError(
-            "set_streaming_handler: found an async function, expected a plain one. "
-            "Watch GraphEngine.axil.stream(…) where the handler has to wait."
-        )
     _handlers[:] = [callback]
+
+
+async def settled() -> None:
+    """Wait for the handlers that are under way on this loop."""
+    here = asyncio.get_running_loop()
+    while waiting := [task for task in _tasks if task.get_loop() is here]:
+        await asyncio.gather(*waiting, return_exceptions=True)
 
 
 def current_ctx() -> StreamCtx:
@@ -58,8 +67,11 @@ def current_ctx() -> StreamCtx:
 @contextmanager
 def stream_writer_env(ctx_updates: StreamCtx) -> Generator[None]:
     """Show things as from another place within."""
-    said = {name: value for name, value in asdict(ctx_updates).items() if value is not None}
-    token = _where.set(replace(current_ctx(), **said))
+    before = current_ctx()
+    said = ctx_updates.model_dump(exclude_unset=True)
+    if ctx_updates.meta is not None:
+        said["meta"] = {**(before.meta or {}), **ctx_updates.meta}
+    token = _where.set(before.model_copy(update=said))
     try:
         yield
     finally:
@@ -67,31 +79,51 @@ def stream_writer_env(ctx_updates: StreamCtx) -> Generator[None]:
 
 
 @contextmanager
-def emitting(emit: Callable[[Any], None]) -> Generator[None]:
-    """Show things as chunks of a run of axil within, too."""
-    token = _emit.set(emit)
+def within(ctx: Any) -> Generator[None]:
+    """Be within a firing of a run of axil: what is shown is a chunk of it, too."""
+    token = _run.set(ctx)
     try:
         yield
     finally:
-        _emit.reset(token)
+        _run.reset(token)
 
 
-class StreamWriter:
+def current_run() -> Any:
+    """Give the context of axil of the present firing; None: there is none."""
+    return _run.get()
+
+
+class StreamWriter(BaseComponent):
     """Shows what a node has so far."""
 
-    def put(self, payload: Any) -> None:
+    @staticmethod
+    def put(payload: Any) -> None:
         """Show something."""
-        reported = {
-            name: value for name, value in asdict(current_ctx()).items() if value is not None
-        }
+        envelope = {**current_ctx().model_dump(exclude_unset=True), "payload": payload}
         for handler in _handlers:
-            handler({**reported, "payload": payload})
-        emit = _emit.get()
-        if emit is not None:
+            if inspect.iscoroutinefunction(handler):
+                _later(handler(envelope))
+            else:
+                handler(envelope)
+        ctx = current_run()
+        if ctx is not None:
             dump = getattr(payload, "model_dump", None)
-            emit(dump() if dump is not None else payload)
+            ctx.emit(dump() if dump is not None else payload)
+
+
+def _later(work: Any) -> None:
+    try:
+        task = asyncio.get_running_loop().create_task(work)
+    except RuntimeError:  # a plain function, which runs in a thread
+        asyncio.run(work)
+        return
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+
+
+_writer = StreamWriter()
 
 
 def get_stream_writer() -> StreamWriter:
-    """Give a writer."""
-    return StreamWriter()
+    """Give the writer."""
+    return _writer

@@ -1,20 +1,29 @@
-"""The names that EvoFabric has in ``core.mem``, and axil in another way."""
+"""Memories of agents."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
-from evofabric.absent import missing
-
-_INSTEAD = "Memories of axil's agents are in axil-context."
-__getattr__: Callable[[str], Any] = missing(
-    __name__,
-    {
-        "MemBase": _INSTEAD,
-        "ChatMem": _INSTEAD,
-        "TaskMem": _INSTEAD,
-        "RetrievalMem": _INSTEAD,
-        "CognitiveMem": _INSTEAD,
-    },
+from evofabric.core.mem.memories import ChatMem, CognitiveMem, MemBase, RetrievalMem, TaskMem
+from evofabric.core.mem.prompts import (
+    DEFAULT_UPDATE_MEMORY_PROMPT_EN,
+    DEFAULT_UPDATE_MEMORY_PROMPT_ZH,
+    FACT_RETRIEVAL_PROMPT_EN,
+    FACT_RETRIEVAL_PROMPT_ZH,
+    FEAT_DEFINE_PROMPT_EN,
+    FEAT_DEFINE_PROMPT_ZH,
+    TASK_SUMMARY_PROMPT_EN,
+    TASK_SUMMARY_PROMPT_ZH,
 )
+
+__all__ = [
+    "DEFAULT_UPDATE_MEMORY_PROMPT_EN",
+    "DEFAULT_UPDATE_MEMORY_PROMPT_ZH",
+    "FACT_RETRIEVAL_PROMPT_EN",
+    "FACT_RETRIEVAL_PROMPT_ZH",
+    "FEAT_DEFINE_PROMPT_EN",
+    "FEAT_DEFINE_PROMPT_ZH",
+    "TASK_SUMMARY_PROMPT_EN",
+    "TASK_SUMMARY_PROMPT_ZH",
+    "ChatMem",
+    "CognitiveMem",
+    "MemBase",
+    "RetrievalMem",
+    "TaskMem",
+]

@@ -2,34 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, Discriminator, Field, Tag, TypeAdapter
 
 from axil import MISSING
-from evofabric.absent import missing
+from evofabric.core.typing.tools import (
+    TOOL_EXCLUDE_PRESERVED_PARAMS,
+    ActiveToolPattern,
+    CodeExecDockerConfig,
+    DeactivateToolPattern,
+    MCPConfig,
+    McpServerLink,
+    PromptRequest,
+    ResourceRequest,
+    SseLink,
+    StdioLink,
+    StreamableHttpLink,
+    ToolControlPattern,
+    ToolInnerState,
+    ToolManagerState,
+)
 
 __all__ = [
     "DEFAULT_EDGE_GROUP",
     "MISSING",
+    "STREAM_CHUNK",
+    "TOOL_EXCLUDE_PRESERVED_PARAMS",
+    "ActiveToolPattern",
     "AssistantMessage",
     "ChatStreamChunk",
     "ChatUsage",
+    "CodeExecDockerConfig",
+    "DBItem",
+    "DeactivateToolPattern",
+    "EmbedResponse",
+    "EmbedUsage",
     "Function",
     "GraphMode",
     "LLMChatResponse",
+    "MCPConfig",
+    "McpServerLink",
     "NodeActionMode",
+    "PromptRequest",
+    "RerankResponse",
+    "RerankUsage",
+    "ResourceRequest",
+    "SearchResult",
     "SpecialNode",
+    "SseLink",
     "State",
     "StateBaseMessage",
     "StateDelta",
     "StateMessage",
     "StateSchema",
+    "StdioLink",
+    "StreamableHttpLink",
     "SystemMessage",
     "ToolCall",
     "ToolCallResult",
+    "ToolControlPattern",
+    "ToolInnerState",
+    "ToolManagerState",
     "ToolMessage",
     "UserMessage",
     "cast_state_message",
@@ -37,6 +74,8 @@ __all__ = [
 
 DEFAULT_EDGE_GROUP = "all"
 
+STREAM_CHUNK = Any
+"""What a node shows while it works."""
 State = Any
 """The state that a node sees: an instance of the schema, or a dict."""
 StateDelta = Any
@@ -59,6 +98,23 @@ class SpecialNode(StrEnum):
 
     START = "start"
     END = "end"
+    START_NODE = "start"
+    END_NODE = "end"
+
+    @classmethod
+    def is_special_node(cls, name: str) -> bool:
+        """Say whether a name is one of an end."""
+        return name in ("start", "end")
+
+    @classmethod
+    def is_start_node(cls, name: str) -> bool:
+        """Say whether a name is that of the beginning."""
+        return name == "start"
+
+    @classmethod
+    def is_end_node(cls, name: str) -> bool:
+        """Say whether a name is that of the end."""
+        return name == "end"
 
 
 class GraphMode(StrEnum):
@@ -75,6 +131,59 @@ class ChatUsage(BaseModel):
     prompt_tokens: int | None = None
     total_tokens: int | None = None
     generation_time: float | None = None
+
+
+class EmbedUsage(BaseModel):
+    """The usage of a model of vectors."""
+
+    generation_time: int
+
+
+class RerankUsage(BaseModel):
+    """The usage of a model that ranks."""
+
+    generation_time: int
+
+
+class EmbedResponse(BaseModel):
+    """A vector."""
+
+    embeddings: list[float]
+    usage: EmbedUsage | None = None
+
+
+class RerankResponse(BaseModel):
+    """Texts and how well they fit."""
+
+    scores: list[float]
+    texts: list[str]
+    usage: RerankUsage | None = None
+
+
+class DBItem(BaseModel):
+    """A text for a store."""
+
+    text: str
+    ids: str | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class SearchResult(BaseModel):
+    """A text of a store, and how well it fits."""
+
+    text: str
+    metadata: dict[str, Any] | None = None
+    score: float | None = None
+    id: str = ""
+
+    @classmethod
+    def from_db_item(cls, item: DBItem, *, score: float | None = None) -> SearchResult:
+        """Give an item as a result."""
+        return cls(text=item.text, metadata=item.metadata, score=score, id=item.ids or "")
+
+    def to_db_item(self) -> DBItem:
+        """Give a result as an item."""
+        return DBItem(text=self.text, ids=self.id or None, metadata=self.metadata)
 
 
 class Function(BaseModel):
@@ -173,21 +282,10 @@ _adapter: TypeAdapter[Any] = TypeAdapter(StateMessage)
 
 
 def cast_state_message(given: Any) -> Any:
-    """Give a message for a mapping with a ``role``. Raises: pydantic.ValidationError."""
-    return _adapter.validate_python(given)
+    """Give a message, with an id, for a mapping with a ``role``.
 
-
-_MCP = "Servers that speak MCP are axil_mcp.MCPTools, whose settings name their transport."
-__getattr__: Callable[[str], Any] = missing(
-    __name__,
-    {
-        "StdioLink": _MCP,
-        "SseLink": _MCP,
-        "StreamableHttpLink": _MCP,
-        "MCPConfig": _MCP,
-        "CodeExecDockerConfig": "See axil's how-to on running code safely.",
-        "ToolControlPattern": "Give each agent the tools that it may call.",
-        "DBItem": "Documents with vectors are in axil-context and axil-chroma.",
-        "SearchResult": "Documents with vectors are in axil-context and axil-chroma.",
-    },
-)
+    Raises: pydantic.ValidationError.
+    """
+    found = _adapter.validate_python(given)
+    found.msg_id = found.msg_id or uuid.uuid4().hex
+    return found

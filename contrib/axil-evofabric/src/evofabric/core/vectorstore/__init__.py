@@ -1,18 +1,6 @@
-"""The names that EvoFabric has in ``core.vectorstore``, and axil in another way."""
+"""Stores of texts that are found by what they mean."""
 
-from __future__ import annotations
+from evofabric.core.vectorstore.base import DBBase, VectorDB
+from evofabric.core.vectorstore.chroma import ChromaDB
 
-from collections.abc import Callable
-from typing import Any
-
-from evofabric.absent import missing
-
-_INSTEAD = "Documents with vectors are in axil-context and axil-chroma."
-__getattr__: Callable[[str], Any] = missing(
-    __name__,
-    {
-        "DBBase": _INSTEAD,
-        "VectorDB": _INSTEAD,
-        "ChromaDB": _INSTEAD,
-    },
-)
+__all__ = ["ChromaDB", "DBBase", "VectorDB"]
