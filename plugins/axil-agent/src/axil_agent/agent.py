@@ -35,7 +35,7 @@ from axil_agent.context import (
 )
 from axil_agent.converse import Answer, ChatOptions, OnReply, think
 from axil_agent.errors import PromptError, WiringError
-from axil_agent.formatters import pair_of
+from axil_agent.formatters import OneField, Prose, pair_of
 from axil_agent.history import is_chat_memory
 from axil_agent.models import Chosen
 from axil_agent.prompt import (
@@ -121,7 +121,8 @@ class Agent:
                 adapter, or ``{type: …, …}``.
             instructions: the system prompt, or its lines.
             prompt_template: the message; a mapping makes a titled part of each entry.
-            formatters: one, or ``[in, out]``: objects or names. Usual: paragraph in, JSON out.
+            formatters: one, or ``[in, out]``: objects or names. Usual: paragraphs in; out prose
+                where one field is wanted, JSON where several are, or one with a type.
             tools: functions, ``Tool``s, toolsets, agents, names of installed tools.
             memories, retrievers: context providers, or names of installed ones.
             model_settings: handed to the model; those with well-known ranges are checked.
@@ -215,6 +216,7 @@ class Agent:
         self._wiring = Wiring(
             node=rules.node,
             needed={} if rules.payload == "state" else self._wiring.needed,
+            is_typed=rules.payload == "state",
             pushed={name: description(text) for name, text in (rules.push or {}).items()},
             pulled={name: description(text) for name, text in (rules.pull or {}).items()},
         )
@@ -249,10 +251,17 @@ class Agent:
 
     @property
     def pair(self) -> tuple[Formatter, Formatter]:
-        """The formatter of prompts, and that of replies."""
+        """The formatter of prompts, and that of replies with several fields."""
         if self._pair is None:
             self._pair = pair_of(self._formatters, f'node "{self.name}"', self._setting)
         return self._pair
+
+    def outgoing(self, wiring: Wiring) -> Formatter:
+        """Return the formatter of replies: the one that was given, else prose for one field."""
+        asked = wiring.asked
+        if self._formatters is not None or self.output_type is not None or len(asked) > 1:
+            return self.pair[1]
+        return OneField(self.pair[1]) if asked and wiring.is_typed else Prose(asked)
 
     def observe(
         self, inputs: Mapping[str, Any] | None = None, attributes: Mapping[str, Any] | None = None
@@ -295,9 +304,15 @@ class Agent:
         found = await passive_context(
             self.providers, query, self.policy, ctx or StandaloneContext(), where, numbering
         )
-        asked = described_fields(wiring.asked, self.output_type)
+        outgoing = self.outgoing(wiring)
+        if isinstance(outgoing, Prose):
+            asked = outgoing.request
+        else:
+            asked = described_fields(wiring.asked, self.output_type)
         about = {name: text for name, text in wiring.pulled.items() if text and name in fields}
-        user = user_prompt(style, fields, message, self.pair, asked, found, about)
+        user = user_prompt(
+            style, fields, message, (self.pair[0], outgoing), asked, found, about
+        )
         parts = numbering.parts
         return Observed(
             system=system,
@@ -469,7 +484,7 @@ class Agent:
         output = self.output_type
         return ChatOptions(
             model=await self._model.ready(),
-            formatter=formatter or self.pair[1],
+            formatter=formatter or self.outgoing(wiring),
             required=tuple(wiring.needed),
             asked=tuple(wiring.asked if output is None else output.model_fields),
             settings=self.model_settings,

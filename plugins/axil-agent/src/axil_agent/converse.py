@@ -305,9 +305,11 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
                 settings["tool_choice"] = "auto"
             continue
         try:
-            # what seems whole may have been repaired
+            # what seems whole may have been repaired, and any text is prose
             if reply.finish == "length" and options.formatter.introduction:
                 raise ValueError("it is not complete: make it shorter.")
+            if reply.finish in _NO_ANSWER and options.asked:
+                raise ValueError("it is no answer.")
             return Answer(read(reply.text, options), reply.text, tuple(acted))
         except ValueError as error:
             fault = _fault(error, reply)

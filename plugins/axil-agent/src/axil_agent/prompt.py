@@ -52,6 +52,8 @@ class Wiring:
     """Attributes that it writes: a reply is asked for them."""
     pulled: Mapping[str, str] = field(default_factory=dict[str, str])
     """Attributes that it reads; the model is sent their descriptions."""
+    is_typed: bool = False
+    """Whether a state says of which types the fields are."""
 
     @staticmethod
     def carried(out_edges: Sequence[Any]) -> dict[str, str]:
@@ -175,7 +177,8 @@ def user_prompt(
         put(_ABOUT, "\n".join(f"{name}: {text}" for name, text in about.items()))
     if outgoing.introduction:
         put(titles["format"], outgoing.introduction)
-    put(titles["fields"], asked)
+    if asked:
+        put(titles["fields"], asked)
     if context:
         put(titles["context"], context)
     return incoming.dump(payload)

@@ -114,7 +114,8 @@ class SingleAgent(Agent):
     ) -> None:
         """``args``: as of ``Agent``, or a name, a model and what follows.
 
-        ``output_keys``: fields that a reply has to have, with descriptions.
+        ``output_keys``: fields that a reply has to have, with descriptions; usual: ``message``, in
+        prose.
 
         ``workspace``: where the paths of images and files begin.
         """
@@ -127,6 +128,8 @@ class SingleAgent(Agent):
             if isinstance(output_keys, Mapping)
             else dict.fromkeys(output_keys or (), "")
         )
+        if self._formatters is None and self.output_type is None:
+            keys = keys or {"message": ""}
         self._wiring = Wiring(node=name, needed=keys)
         self._threads: dict[str, _Conversation] = {}
 

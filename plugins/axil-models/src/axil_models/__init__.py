@@ -68,7 +68,7 @@ _SUBJECTS = {
         "formatters.markdown": "Markdown",
         "formatters.paragraph": "Paragraph",
         "formatters.tagged": "Tagged",
-        "formatters.text": "FormatError",
+        "formatters.text": "FormatError without_thoughts",
         "formatters.twins": "Twins",
     },
 }
