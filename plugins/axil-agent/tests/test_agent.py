@@ -112,9 +112,7 @@ def test_unused_fields_are_in_order_of_their_names_and_may_be_hidden():
     _, user, _ = Agent(prompt_template="{b}", name="n").observe(
         {"c": 3, "b": 2, "a": {"y": 1, "x": 2}}
     )
-    assert user == (
-        'Message:\n2\na:\n{\n  "x": 2,\n  "y": 1\n}\nc:\n3\nrole_name:\nn'
-    )
+    assert user == ('Message:\n2\na:\n{\n  "x": 2,\n  "y": 1\n}\nc:\n3\nrole_name:\nn')
     _, user, _ = Agent(prompt_template="{b}", hide_unused_fields=True).observe({"c": 3, "b": 2})
     assert user == "Message:\n2"
 

@@ -43,8 +43,10 @@ def test_an_agent_without_fields_answers_in_prose():
 def test_what_is_no_json_with_the_one_field_is_its_value(reply, output):
     model = Scripted([reply])
     assert between(model, {"angle": "in five words"}) == {"angle": output}
-    assert model.requests[0].messages[-1]["content"].endswith(
-        "Response fields:\nAnswer only with the text of the field angle: in five words"
+    assert (
+        model.requests[0]
+        .messages[-1]["content"]
+        .endswith("Response fields:\nAnswer only with the text of the field angle: in five words")
     )
 
 

@@ -310,9 +310,7 @@ class Agent:
         else:
             asked = described_fields(wiring.asked, self.output_type)
         about = {name: text for name, text in wiring.pulled.items() if text and name in fields}
-        user = user_prompt(
-            style, fields, message, (self.pair[0], outgoing), asked, found, about
-        )
+        user = user_prompt(style, fields, message, (self.pair[0], outgoing), asked, found, about)
         parts = numbering.parts
         return Observed(
             system=system,

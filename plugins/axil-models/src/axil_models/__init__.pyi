@@ -49,7 +49,10 @@ from axil_models.formatters.json import Json as Json, LenientJson as LenientJson
 from axil_models.formatters.markdown import Markdown as Markdown
 from axil_models.formatters.paragraph import Paragraph as Paragraph
 from axil_models.formatters.tagged import Tagged as Tagged
-from axil_models.formatters.text import FormatError as FormatError
+from axil_models.formatters.text import (
+    FormatError as FormatError,
+    without_thoughts as without_thoughts,
+)
 from axil_models.formatters.twins import Twins as Twins
 from axil_models.functions import (
     tool_of as tool_of,
