@@ -12,8 +12,6 @@ from functools import partial
 from types import NoneType
 from typing import Any, cast
 
-from pydantic import BaseModel
-
 from axil import MISSING, ConfigError, Out, Problem, run_sync
 from axil.plugin import (
     Attributes,
@@ -38,6 +36,7 @@ from axil_agent.errors import PromptError, WiringError
 from axil_agent.formatters import OneField, Prose, pair_of
 from axil_agent.history import is_chat_memory
 from axil_agent.models import Chosen
+from axil_agent.output_types import OutputType, field_of
 from axil_agent.prompt import (
     Observed,
     Style,
@@ -59,7 +58,6 @@ from axil_models import (
     ContextError,
     ContextQuery,
     Formatter,
-    Structure,
     Tool,
     Turn,
     call_async,
@@ -74,7 +72,6 @@ from axil_models import (
     tools_of,
     with_approval,
     with_labels,
-    without_titles,
 )
 
 
@@ -103,7 +100,7 @@ class Agent:
         model_settings: Mapping[str, Any] | None = None,
         role_name: str = "",
         hide_unused_fields: bool = False,
-        output_type: type[BaseModel] | None = None,
+        output_type: Any = None,
         titles: Mapping[str, str | None] | None = None,
         context: ContextPolicy | None = None,
         approve: Sequence[str] = (),
@@ -127,7 +124,10 @@ class Agent:
             memories, retrievers: context providers, or names of installed ones.
             model_settings: handed to the model; those with well-known ranges are checked.
             role_name: who the agent is; empty: its node's name.
-            output_type: the reply has to be this model's data, which is then the output.
+            output_type: the type of the output: a model, a dataclass, a TypedDict, any other type
+                (``list[str]``, ``Literal``, a union, ``str``), or a function that is called with
+                what it asks for and gives the output; a ValueError of it is shown to the model,
+                which is asked again.
             titles: other titles for the parts ``message``, ``format``, ``fields``, ``context``;
                 ``""``: no title, None: not that part.
             approve: names of tools whose calls a person has to allow first; ``*``: all.
@@ -151,10 +151,10 @@ class Agent:
             titles=titled(titles, name),
         )
         self.model_settings = checked_settings(model_settings)
-        if output_type is not None and not hasattr(output_type, "model_fields"):
-            hint = "Derive a class from pydantic.BaseModel, with a field for each value."
-            raise _unfit("output_type", "a pydantic model", output_type, hint)
         self.output_type, self.policy = output_type, context or ContextPolicy()
+        self._outputs: dict[str, OutputType] = {}
+        if output_type is not None:
+            self.output(Wiring())
         self.max_turns, self.max_repairs, self.on_reply = max_turns, max_repairs, on_reply
         self.approve, self.approval = tuple(approve), approval
         self.thinking: list[Any] = listed_or_one(thinking)
@@ -188,7 +188,17 @@ class Agent:
     @property
     def gives(self) -> list[str] | None:
         """The fields of its output, where they are declared."""
-        return None if self.output_type is None else list(self.output_type.model_fields)
+        output = self.output(self._wiring)
+        return None if output is None else list(output.fields)
+
+    def output(self, wiring: Wiring) -> OutputType | None:
+        """Return the type of the output at this place; None: none was given."""
+        if self.output_type is None:
+            return None
+        field = field_of(wiring)
+        if field not in self._outputs:
+            self._outputs[field] = OutputType(self.output_type, field)
+        return self._outputs[field]
 
     def add_memory(self, memory: Any) -> None:
         """Add a memory; before the graph is built."""
@@ -242,11 +252,12 @@ class Agent:
             if hasattr(tool, "bind"):
                 tool.bind(self._setting)
         _ = self.providers
-        if self.output_type is not None:
-            missing = [name for name in wiring.needed if name not in self.output_type.model_fields]
+        output = self.output(wiring)
+        if output is not None:
+            missing = [name for name in wiring.needed if name not in output.fields]
             if missing:
-                kind, where = self.output_type.__name__, f'node "{wiring.node}"'
-                message = f"{kind} has no {', '.join(missing)}, which an edge carries."
+                where = f'node "{wiring.node}"'
+                message = f"{output.name} has no {', '.join(missing)}, which an edge carries."
                 raise WiringError("AX668", message, "Add it, or change the edge's keys.", where)
 
     @property
@@ -258,8 +269,14 @@ class Agent:
 
     def outgoing(self, wiring: Wiring) -> Formatter:
         """Return the formatter of replies: the one that was given, else prose for one field."""
-        asked = wiring.asked
-        if self._formatters is not None or self.output_type is not None or len(asked) > 1:
+        asked, output = wiring.asked, self.output(wiring)
+        if self._formatters is not None:
+            return self.pair[1]
+        if output is not None:
+            if output.is_text:
+                return Prose({output.field: asked.get(output.field, "")})
+            return OneField(self.pair[1]) if output.is_one_value else self.pair[1]
+        if len(asked) > 1:
             return self.pair[1]
         return OneField(self.pair[1]) if asked and wiring.is_typed else Prose(asked)
 
@@ -308,7 +325,9 @@ class Agent:
         if isinstance(outgoing, Prose):
             asked = outgoing.request
         else:
-            asked = described_fields(wiring.asked, self.output_type)
+            output = self.output(wiring)
+            schema = None if output is None else output.schema
+            asked = described_fields(wiring.asked, schema)
         about = {name: text for name, text in wiring.pulled.items() if text and name in fields}
         user = user_prompt(style, fields, message, (self.pair[0], outgoing), asked, found, about)
         parts = numbering.parts
@@ -479,17 +498,14 @@ class Agent:
             *await tools_of(self.providers, ctx),
             *active_tools(self.providers, query, ctx),
         ]
-        output = self.output_type
+        output = self.output(wiring)
         return ChatOptions(
             model=await self._model.ready(),
             formatter=formatter or self.outgoing(wiring),
             required=tuple(wiring.needed),
-            asked=tuple(wiring.asked if output is None else output.model_fields),
+            asked=tuple(wiring.asked) if output is None else output.asked,
             settings=self.model_settings,
             output=output,
-            structure=None
-            if output is None
-            else Structure(name=output.__name__, schema=without_titles(output.model_json_schema())),
             tools=with_approval(tools_by_name(tools), self.approve, self.approval),
             max_turns=self.max_turns,
             max_repairs=self.max_repairs,

@@ -13,9 +13,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from axil import LimitReached
@@ -33,6 +33,7 @@ from axil_agent.approval import Verdict, verdict
 from axil_agent.asker import asked_by
 from axil_agent.commands import plain_command, take_command
 from axil_agent.errors import ReplyError, TurnLimit
+from axil_agent.output_types import OutputType
 from axil_models import (
     Command,
     Formatter,
@@ -41,7 +42,6 @@ from axil_models import (
     Refused,
     Reply,
     Request,
-    Structure,
     Tool,
     ToolCall,
     is_part,
@@ -92,8 +92,7 @@ class ChatOptions:
     asked: Sequence[str] = ()
     """Fields that a reply is asked for: those, and some it may leave out."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    output: type[BaseModel] | None = None
-    structure: Structure | None = None
+    output: OutputType | None = None
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
     max_turns: int = 10
     max_repairs: int = 2
@@ -110,6 +109,8 @@ class Answer:
     """The reply that was read."""
     acted: tuple[Message, ...] = ()
     """The calls of tools before it, with their results."""
+    value: Any = None
+    """The output as an object of its type, where it has one."""
 
 
 class _Shown:
@@ -121,7 +122,7 @@ class _Shown:
 
     def __init__(self, emit: Callable[[Any], None], options: ChatOptions) -> None:
         self._emit, self._output = emit, options.output
-        self._is_structured = options.output is not None or bool(options.formatter.introduction)
+        self._is_structured = bool(options.formatter.introduction)
         self._text = ""
         self._fields: dict[str, Any] | None = None
         self.count = 0
@@ -137,9 +138,9 @@ class _Shown:
             self._text, self._fields, self.count = "", None, 0
         elif kind != "retry":
             self.count += 1
-        if kind == "text" and self._output is not None:
+        if kind == "text" and self._output is not None and self._is_structured:
             self._text += str(given.get("text"))
-            found = partial_fields(self._text, self._output)
+            found = partial_fields(self._text, self._output.parts)
             if found != self._fields:
                 self._show_fields(found)
 
@@ -154,12 +155,11 @@ class _Shown:
             self._emit({"kind": "reset", "chunks": self.count})
 
 
-def partial_fields(text: str, output: type[BaseModel]) -> dict[str, Any]:
+def partial_fields(text: str, parts: Mapping[str, TypeAdapter[Any]]) -> dict[str, Any]:
     """Return the fields of a reply that has not ended yet: those that are there and fit.
 
-    >>> from pydantic import create_model
-    >>> kind = create_model("M", n=(int, ...), words=(list[str], ...))
-    >>> partial_fields('{"n": 3, "words": ["a", "b', kind)
+    >>> parts = {"n": TypeAdapter(int), "words": TypeAdapter(list[str])}
+    >>> partial_fields('{"n": 3, "words": ["a", "b', parts)
     {'n': 3, 'words': ['a']}
     """
     start = text.find("{")
@@ -170,10 +170,8 @@ def partial_fields(text: str, output: type[BaseModel]) -> dict[str, Any]:
     except ValueError:
         return {}
     found: dict[str, Any] = {}
-    for name, info in output.model_fields.items():
+    for name, kind in parts.items():
         if name in given:
-            annotated: Any = Annotated[cast("Any", info.annotation), info]
-            kind = TypeAdapter[Any](annotated)
             with contextlib.suppress(ValidationError):
                 value = kind.validate_python(given[name])
                 found[name] = kind.dump_python(value, mode="json")
@@ -282,7 +280,10 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
     while True:
         calls += 1
         request = Request(
-            messages=list(texts), tools=specs, settings=dict(settings), output=options.structure
+            messages=list(texts),
+            tools=specs,
+            settings=dict(settings),
+            output=None if options.output is None else options.output.structure,
         )
         shown = _Shown(ctx.emit, options)
         reply = await think(options.model, request, ctx, f"model:{calls}", shown)
@@ -310,7 +311,8 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
                 raise ValueError("it is not complete: make it shorter.")
             if reply.finish in _NO_ANSWER and options.asked:
                 raise ValueError("it is no answer.")
-            return Answer(read(reply.text, options), reply.text, tuple(acted))
+            fields, value = await read(reply.text, options, ctx, f"output:{calls}")
+            return Answer(fields, reply.text, tuple(acted), value)
         except ValueError as error:
             fault = _fault(error, reply)
             if reply.finish in _NO_ANSWER:
@@ -337,17 +339,23 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
 _NO_ANSWER = {"refusal": "refused to answer", "filter": "was stopped by a content filter"}
 
 
-def read(text: str, options: ChatOptions) -> dict[str, Any]:
-    """Return the fields of a reply. Raises: ValueError: what is wrong, for the model."""
+async def read(
+    text: str, options: ChatOptions, ctx: Stage, step: str
+) -> tuple[dict[str, Any], Any]:
+    """Return the fields of a reply, and the object of its type.
+
+    Raises: ValueError: what is wrong, for the model.
+    """
     fields = options.formatter.parse(text, tuple(options.asked))
+    value: Any = None
     if options.output is not None:
-        fields = {**options.output.model_validate(fields).model_dump(mode="json")}
+        fields, value = await options.output.read(fields, ctx, step)
     missing = [name for name in options.required if name not in fields]
     if len(missing) == 1:
         raise ValueError(f"the field {format_names(missing)} is missing.")
     if missing:
         raise ValueError(f"the fields {format_names(missing)} are missing.")
-    return fields
+    return fields, value
 
 
 def _fault(error: ValueError, reply: Reply) -> str:

@@ -110,7 +110,7 @@ class AgentConfig(_Modelled):
     output: Output = Field(
         default_factory=dict[str, "str | OutputField"],
         description="Fields that a reply has to have: descriptions, or {type, description, enum, "
-        "…}; or the import path of a pydantic model.",
+        "…}; or the import path of a type or a function.",
     )
     formatters: NamedComponent | list[NamedComponent] | None = Field(
         None,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 from axil.plugin import Message
 from axil_agent.errors import WiringError
 from axil_agent.template import joined, places, rendered
-from axil_models import Formatter, Part, PartNumbers, as_text, with_labels, without_titles
+from axil_models import Formatter, Part, PartNumbers, as_text, with_labels
 
 _ABOUT = "About the fields"
 
@@ -136,16 +136,15 @@ def titled(titles: Mapping[str, str | None] | None, where: str = "") -> Mapping[
     return {**TITLES, **(titles or {})}
 
 
-def described_fields(asked: Mapping[str, Any], output: Any) -> str:
-    """Write the fields a reply has to have as indented JSON; of a structured output, its schemas.
+def described_fields(asked: Mapping[str, Any], schema: Mapping[str, Any] | None) -> str:
+    """Write the fields a reply has to have as indented JSON; of a typed output, their schemas.
 
     >>> described_fields({"answer": "the answer"}, None)
     '{\\n  "answer": "the answer"\\n}'
     """
-    if output is None:
+    if schema is None:
         shown = {name: as_text(text) for name, text in asked.items()}
     else:
-        schema = without_titles(output.model_json_schema())
         shown = {key: schema[key] for key in ("properties", "required", "$defs") if key in schema}
     return json.dumps(shown, ensure_ascii=False, indent=2)
 

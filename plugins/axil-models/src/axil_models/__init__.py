@@ -24,7 +24,7 @@ _SUBJECTS = {
             AgentError ContextError ModelContract ModelError PartError ToolError
         """,
         "formats": "Formatter",
-        "functions": "tool_of tools_of validation_text without_titles",
+        "functions": "adapter_of tool_of tools_of validation_text without_titles",
         "memories": """
             Ask ChatMemory Memory Owner SharedMemory Turn TurnMemory
             owner_metadata turn_block turn_id turn_of turn_text

@@ -55,6 +55,7 @@ from axil_models.formatters.text import (
 )
 from axil_models.formatters.twins import Twins as Twins
 from axil_models.functions import (
+    adapter_of as adapter_of,
     tool_of as tool_of,
     tools_of as tools_of,
     validation_text as validation_text,
