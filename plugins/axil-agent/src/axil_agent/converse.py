@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -42,13 +43,16 @@ from axil_models import (
     Refused,
     Reply,
     Request,
+    ShownThoughts,
     Tool,
     ToolCall,
     is_part,
     on_clock,
     plain_data,
+    reasoning_parts,
     result_of,
     size_in_characters,
+    split_thoughts,
     spread_results,
     validation_text,
     with_files,
@@ -198,7 +202,9 @@ async def think(
             output_tokens=max_output_tokens(request),
         ) as reservation:
             with on_clock(getattr(ctx, "clock", None)), asked_by(ctx, name):
-                reply: Any = await model.reply(asked, emit or ctx.emit)
+                shown = ShownThoughts(emit or ctx.emit)
+                reply: Any = await model.reply(asked, shown)
+                shown.end()
             if not isinstance(reply, Reply):
                 raise ModelContract(
                     "AX654", f"the model gave {with_article(type(reply).__name__)}, not a Reply."
@@ -211,10 +217,23 @@ async def think(
                 input_tokens=used.input_tokens,
                 output_tokens=used.output_tokens,
             )
-        return reply.plain()
+        return _apart(reply).plain()
 
     # counted inside: what is read again was paid once
     return Reply.read(await ctx.step(name, call, request=request.plain, kind="model"))
+
+
+def _apart(reply: Reply) -> Reply:
+    """Return a reply with the thoughts at the beginning of its text as a part of their own."""
+    if not _MARK.search(reply.text):
+        return reply
+    thoughts, text = split_thoughts(reply.text)
+    if text == reply.text.strip():
+        return reply
+    return replace(reply, text=text, parts=(*reply.parts, *reasoning_parts([thoughts])))
+
+
+_MARK = re.compile(r"</?th(?:ink|ought)|\[/?think\]", re.IGNORECASE)
 
 
 def names_of(model: Any) -> tuple[str, ...]:

@@ -55,6 +55,9 @@ _SUBJECTS = {
         "settings": "checked_settings",
         "skills": "LARGEST_SKILL_BYTES SKILL_FILE Skill",
         "stores": "Hit Row Store StoreLost",
+        "thoughts": """
+            ShownThoughts kept_for reasoning_parts split_thoughts without_thoughts
+        """,
         "threads": "call_async in_thread",
         "tokens": "estimated_tokens size_in_characters",
         "tools": """
@@ -68,7 +71,7 @@ _SUBJECTS = {
         "formatters.markdown": "Markdown",
         "formatters.paragraph": "Paragraph",
         "formatters.tagged": "Tagged",
-        "formatters.text": "FormatError without_thoughts",
+        "formatters.text": "FormatError",
         "formatters.twins": "Twins",
     },
 }

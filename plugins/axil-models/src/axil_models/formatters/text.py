@@ -14,25 +14,6 @@ class FormatError(ProblemError, ValueError):
     """
 
 
-_THOUGHT = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_REST_OF_THOUGHT = re.compile(r"\A.*?</(?:think|thinking)>", re.DOTALL | re.IGNORECASE)
-
-
-def without_thoughts(text: str) -> str:
-    """Return a reply without ``<think>`` blocks before it; also where only their end was sent.
-
-    >>> without_thoughts("<think>hm {}</think>{}"), without_thoughts("hm</think> yes")
-    ('{}', 'yes')
-    """
-    text = text.strip()
-    while (thought := _THOUGHT.match(text)) is not None:
-        text = text[thought.end() :].lstrip()
-    opened = re.search(r"<think(?:ing)?>", text, re.IGNORECASE)
-    if opened is None and (rest := _REST_OF_THOUGHT.match(text)) is not None:
-        text = text[rest.end() :].lstrip()
-    return text
-
-
 _FENCE = re.compile(
     r"^[ \t]*(?P<ticks>`{3,})[^\n`]*\n(?P<body>.*?)^[ \t]*(?P=ticks)`*[ \t]*$",
     re.DOTALL | re.MULTILINE,
