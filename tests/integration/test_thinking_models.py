@@ -8,9 +8,11 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import pytest
+from pydantic import BaseModel
 
 from axil import RootGraph
 from axil_agent import Agent, Scripted, SingleAgent
@@ -179,6 +181,12 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
+def added(a: int, b: int) -> int:
+    """Add numbers, without asking."""
+    return a + b
+
+
+added.__name__ = "add"
 add.needs_approval = True  # type: ignore[attr-defined]
 
 
@@ -238,6 +246,35 @@ def test_a_fork_sends_the_thoughts_of_the_run_that_it_was_made_of():
         assert asyncio.run(run(server)).output == {"answer": "three"}
 
 
+class Talk(BaseModel):
+    messages: Annotated[list[dict[str, Any]], "append_messages"] = []
+
+
+def test_later_turns_of_a_conversation_send_the_thoughts_of_turns_with_calls():
+    """DeepSeek wants them in all requests that follow, of the answer as well."""
+
+    def refuses(body: Any) -> str:
+        replies = [each for each in body["messages"] if each["role"] == "assistant"]
+        lacks = any(each.get("reasoning_content") != "Hm, leaves." for each in replies)
+        return "The reasoning_content in the thinking mode must be passed back" if lacks else ""
+
+    dialect = Said({"reasoning_content": "Hm, leaves."})
+    shape = Shape(dialect=lambda: dialect, refuses=refuses)
+    with served(shape) as server:
+        g = RootGraph("g", state=Talk)
+        g.create_node(Agent(OpenAIModel("m", server.key, server.url), tools=[added]), name="w")
+        g.edge_from_entry("w")
+        g.edge_to_exit("w")
+        first = g.build().invoke("1 + 2?")
+        said = first.state.messages
+        result = g.invoke({"messages": [*said, {"role": "user", "content": "sure?"}]})
+    assert result.status == "done"
+    assert [each.body["messages"][-1]["content"] for each in server.requests][::2] == [
+        "1 + 2?",
+        "sure?",
+    ]
+
+
 @pytest.mark.parametrize("name", [name for name in SHAPES if "tags" not in name])
 def test_thoughts_are_parts_of_the_reply_and_are_kept_from_others(name):
     shape = SHAPES[name]
@@ -258,6 +295,12 @@ def test_thoughts_are_parts_of_the_reply_and_are_kept_from_others(name):
     assert [dict(part) for part in reply.parts] == thoughts
     assert all(secret not in sent for secret in ("Hm", SEALED, "reasoning_content"))
     assert "add" in sent
+
+
+def test_the_page_has_a_row_for_each_shape():
+    page = Path(__file__).parents[2] / "docs/how-to/use-a-real-model.md"
+    rows = [line for line in page.read_text("utf-8").splitlines() if "test_thinking_models" in line]
+    assert {name for name in SHAPES if any(f"[{name}]" in row for row in rows)} == SHAPES.keys()
 
 
 def test_a_reply_of_thoughts_alone_is_asked_for_again():

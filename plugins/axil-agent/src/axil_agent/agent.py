@@ -606,8 +606,7 @@ class _Firing:
             names = self.rules.push if self.rules.push is not None else fields
             chat = self.rules.chat
             if chat and chat not in shared:
-                reply: Message = {"role": "assistant", "content": answer.text}
-                shared[chat] = from_speaker([*answer.acted, reply], self.rules.node)
+                shared[chat] = from_speaker(answer.messages(), self.rules.node)
             delta = {name: fields[name] for name in names if name in fields}
             return with_command(Out({}, {**delta, **shared}), self.rules, ctx, task)
         delta = pushed_fields(self.rules, fields, task.state, attributes)

@@ -115,6 +115,18 @@ class Answer:
     """The calls of tools before it, with their results."""
     value: Any = None
     """The output as an object of its type, where it has one."""
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What the model wants back with the reply."""
+
+    def messages(self) -> list[Message]:
+        """Return the calls of tools, and the reply, as messages of a conversation.
+
+        Behind calls the model gets the reply's ``extra`` back: some services insist on it then.
+        """
+        reply: Message = {"role": "assistant", "content": self.text}
+        if self.acted and self.extra:
+            reply["extra"] = dict(self.extra)
+        return [*self.acted, reply]
 
 
 class _Shown:
@@ -331,7 +343,7 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
             if reply.finish in _NO_ANSWER and options.asked:
                 raise ValueError("it is no answer.")
             fields, value = await read(reply.text, options, ctx, f"output:{calls}")
-            return Answer(fields, reply.text, tuple(acted), value)
+            return Answer(fields, reply.text, tuple(acted), value, reply.extra)
         except ValueError as error:
             fault = _fault(error, reply)
             if reply.finish in _NO_ANSWER:

@@ -395,7 +395,7 @@ class _Chat:
         await agent.update_memories([*new, reply], answer, query, options, ctx)
         delta = shared_delta(ctx, task)
         if self.chat and self.chat not in delta:
-            delta[self.chat] = from_speaker([*answer.acted, reply], self.node)
+            delta[self.chat] = from_speaker(answer.messages(), self.node)
         return with_command(Out([reply], delta), self.rules, ctx, task)
 
 

@@ -114,13 +114,12 @@ def _message(given: Message, origin: str) -> dict[str, Any]:
     else:
         message["content"] = valid_text(content_text(content))
     calls = cast("Sequence[Mapping[str, Any]]", given.get("tool_calls") or ())
+    kept = kept_for(given, _EXTRA, origin) or {}
     if calls:
-        kept = kept_for(given, _EXTRA, origin) or {}
         signed: Mapping[str, Any] = kept.get("calls") or {}
         message["tool_calls"] = [_call(call, signed.get(str(call["id"]))) for call in calls]
         message["content"] = message["content"] or None
-        # services that think insist on their thoughts while they call tools, and only then
-        message |= sent_back(kept.get("message") or {}, message["content"])
+    message |= sent_back(kept.get("message") or {}, message["content"])
     name = given.get("name")
     if isinstance(name, str) and _NAME.fullmatch(name):
         message["name"] = name
