@@ -21,8 +21,7 @@ from axil_gemini import GeminiModel
 from axil_journals import MemoryJournal, fork
 from axil_models import Reply, Request
 from axil_openai import OpenAIModel, OpenAIResponsesModel
-from axil_testing.stub import Act, Call, Stub
-from axil_testing.stub.dialects import DIALECTS, Chat
+from axil_testing.stub import DIALECTS, Act, Call, Stub
 
 SEALED = "c2VhbGVk"
 SIGNED = {"google": {"thought_signature": SEALED}}
@@ -35,7 +34,7 @@ CALL = {
 }
 
 
-class Said(Chat):
+class Said(type(DIALECTS["chat"])):  # type: ignore[misc]  # a class of the package
     """Chat Completions of a service that sends these pieces, then calls ``add``, then answers."""
 
     def __init__(self, *pieces: Mapping[str, Any], answer: Any = "three") -> None:

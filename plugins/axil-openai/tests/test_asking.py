@@ -629,5 +629,5 @@ def test_openai_is_asked_for_the_encrypted_reasoning_of_models_that_reason(name,
     settings = {"store": True} if given.pop("store", False) else {}
     model = OpenAIResponsesModel(name, "k", **given)
     request = Request(messages=[{"role": "user", "content": "hi"}], settings=settings)
-    found = model._asked(request).get("include")  # noqa: SLF001  # it would go to OpenAI
+    found = model._asked(request).get("include")  # nothing is sent
     assert found == (["reasoning.encrypted_content"] if asked else None)

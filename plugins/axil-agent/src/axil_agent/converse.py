@@ -116,7 +116,7 @@ class Answer:
     value: Any = None
     """The output as an object of its type, where it has one."""
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What the model wants back with the reply."""
+    """The data that the model wants back with the reply."""
 
     def messages(self) -> list[Message]:
         """Return the calls of tools, and the reply, as messages of a conversation.

@@ -13,7 +13,7 @@ from axil_agent.errors import WiringError
 from axil_models import Formatter, component_of, content_text
 
 DEFAULT = ("paragraph", "json")
-"""How prompts are written, and how replies of several fields, or of typed ones, are read."""
+"""The formatters of prompts, and of replies with several fields or with types."""
 _FENCE = re.compile(r"\A```[a-zA-Z]*\n(?P<body>.*)\n```\Z", re.DOTALL)
 
 
@@ -61,7 +61,7 @@ class Prose:
 
     @property
     def request(self) -> str:
-        """What a model is told of the field; empty: nothing has to be said."""
+        """The words about the field for the model; empty: nothing has to be said."""
         for name, text in self._described.items():
             if text:
                 return f"Answer only with the text of the field {name}: {text}"

@@ -73,7 +73,7 @@ class OutputType:
 
     @property
     def is_one_value(self) -> bool:
-        """Whether it is a value of one field, which a reply that is no JSON can be."""
+        """True if it is a value of one field, which a reply that is no JSON can be."""
         return self._properties is None and self._tool is None
 
     @property

@@ -53,7 +53,7 @@ class Wiring:
     pulled: Mapping[str, str] = field(default_factory=dict[str, str])
     """Attributes that it reads; the model is sent their descriptions."""
     is_typed: bool = False
-    """Whether a state says of which types the fields are."""
+    """True if a state says of which types the fields are."""
 
     @staticmethod
     def carried(out_edges: Sequence[Any]) -> dict[str, str]:

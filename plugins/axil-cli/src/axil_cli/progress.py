@@ -371,7 +371,7 @@ class _Turn:
         self.paragraph: Paragraph | None = None
         self.calls: dict[str, tuple[str, str]] = {}
         self.thoughts = ""
-        """What the model has thought and that is not shown yet."""
+        """Thoughts of the model that are not shown yet."""
 
     def end(self, tail: str = "") -> None:
         """End the text."""

@@ -76,7 +76,7 @@ class Thoughts:
 
     @property
     def parts(self) -> tuple[dict[str, Any], ...]:
-        """What was thought, as parts of the reply."""
+        """The thoughts, as parts of the reply."""
         return reasoning_parts(self._shown)
 
     def kept(self, calls: Mapping[str, Any]) -> dict[str, Any]:
