@@ -27,11 +27,9 @@ def build(cost: float) -> RootGraph:
     none.
     """
     graph = RootGraph("facts", node_wrappers={Agent: [Retry(tries=3, wait_seconds=0)]})
-    fact = graph.create_node(
-        Agent(model, formatters="twins", prompt_template="A fact on {topic}."), name="fact"
-    )
+    fact = graph.create_node(Agent(model, prompt_template="A fact on {topic}."), name="fact")
     comment = graph.create_node(
-        Agent(model, formatters="twins", prompt_template="Comment on: {message}"),
+        Agent(model, prompt_template="Comment on: {message}"),
         name="comment",
         wrappers=[
             Fallback(value={"message": "(no comment)"}),

@@ -38,13 +38,9 @@ EDITOR = (
 
 
 def agent(model: Any, instructions: str, **settings: Any) -> Agent:
-    """Return an agent that gets fields in paragraphs, and whose whole reply is the field that its
-    out-edge carries.
-    """
+    """Return an agent whose whole reply is the field that its out-edge carries."""
     limits = {"max_tokens": 600, **settings.pop("model_settings", {})}
-    return Agent(
-        model, instructions, formatters=["paragraph", "twins"], model_settings=limits, **settings
-    )
+    return Agent(model, instructions, model_settings=limits, **settings)
 
 
 def research(model: Any) -> Graph:

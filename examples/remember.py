@@ -38,7 +38,7 @@ def talk(file: Path) -> None:
             }
         )
         memories = [HistoryMemory(max_tokens=1000), FileMemory(path=str(file))]
-        agent = SingleAgent(model, formatters="twins", output_keys=["answer"], memories=memories)
+        agent = SingleAgent(model, output_keys=["answer"], memories=memories)
         print(f"{thread}: {agent.invoke({'question': question}, thread=thread)['answer']}")
 
 

@@ -45,7 +45,7 @@ from axil import Limits, RootGraph
 from axil_control import Loop
 from axil_files import load
 from axil_journals import MemoryJournal
-from axil_agent import Agent
+from axil_agent import Agent, SingleAgent
 
 class Told(TypedDict):
     category: str
@@ -53,6 +53,18 @@ class Told(TypedDict):
 def upper(inputs: dict[str, str]) -> dict[str, str]:
     return {"text": inputs["text"].upper()}
 
+async def counted(words: list[str]) -> int:
+    return len(words)
+
+async def asked() -> bool:
+    return await SingleAgent("m", output_type=bool).run({"q": "?"})
+
+told: Told = SingleAgent("m", output_type=Told).invoke({"q": "?"})
+numbers: list[int] = SingleAgent("m", output_type=list[int]).invoke({"q": "?"})
+upped: dict[str, str] = SingleAgent("m", output_type=upper).invoke({"q": "?"})
+count: int = SingleAgent("m", output_type=counted).invoke({"q": "?"})
+both: int | Told = SingleAgent[int | Told]("m", output_type=int | Told).invoke({"q": "?"})
+fields: dict[str, object] = SingleAgent("m", output_keys=["a"]).invoke({"q": "?"})
 graph = RootGraph("g", state=Told, limits=Limits(firings=9))
 agent = graph.create_node(Agent, name="a", model="scripted", wrappers=["retry"])
 agent.add_memory(None)
@@ -75,7 +87,7 @@ from axil import Limits, RootGraph
 from axil_control import Loop
 from axil_files import load
 from axil_journals import MemoryJournal
-from axil_agent import Agent
+from axil_agent import Agent, SingleAgent
 
 class Told(TypedDict):
     category: str
@@ -84,6 +96,9 @@ def upper(inputs: dict[str, str]) -> dict[str, str]:
     return {"text": inputs["text"].upper()}
 
 graph = RootGraph("g", state=Told)
+number: int = SingleAgent("m", output_type=str).invoke({"q": "?"})  # slip
+word: str = SingleAgent("m", output_type=upper).invoke({"q": "?"})  # slip
+first: str = SingleAgent("m").invoke({"q": "?"})  # slip
 agent = graph.create_node(Agent(), name="a")
 RootGraph("h", atributes={"a": 1})  # slip
 agent.add_memroy(None)  # slip

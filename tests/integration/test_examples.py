@@ -71,7 +71,7 @@ PROGRAMS = {
     "newsroom.py": ARTICLE.splitlines()[-1],
     "remember.py": "to repair: roof and pump",
     "search_documents.py": "In the axil, the angle between a leaf and its stem.",
-    "budget.py": "limited: AX414 the run's limit is 0.004: 0 used, and a call may need 0.00504 "
+    "budget.py": "limited: AX414 the run's limit is 0.004: 0 used, and a call may need 0.005022 "
     "more.",
     "review_loop.py": "(accepted in round 4)",
     "mcp_tools.py": "An axil is the angle between a stem and a leaf.",

@@ -160,8 +160,8 @@ def test_a_reply_is_held_to_a_schema(random, form):
     model = OpenAIModel("random", base_url=random, structured_output=form)
     one = SingleAgent(model, output_type=Verdict, model_settings=SETTINGS, max_repairs=0)
     answer = one.invoke({"question": "Is it an axil?"})
-    assert answer["verdict"] in ("yes", "no")
-    assert answer["score"] in range(10)
+    assert answer.verdict in ("yes", "no")
+    assert answer.score in range(10)
 
 
 def test_the_responses_api_is_spoken_too(wired):

@@ -129,7 +129,7 @@ class Babbler:
                 )
             )
         return Reply(
-            text=" ".join(self.random.choice(words) for _ in range(self.random.randrange(8)))
+            text=" ".join(self.random.choice(words) for _ in range(self.random.randrange(1, 8)))
         )
 
 

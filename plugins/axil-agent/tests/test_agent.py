@@ -44,8 +44,7 @@ def test_observing_needs_no_model_and_no_graph():
     )
     system, user, messages = agent.observe({"topic": "axils"})
     assert system == "Be brief.\nYou are Ann."
-    assert user.startswith("Message:\nAbout axils.\nrole_name:\nAnn\nResponse format")
-    assert user.endswith("Response fields:\n{}")
+    assert user == "Message:\nAbout axils.\nrole_name:\nAnn"
     assert messages == [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
 
@@ -113,11 +112,9 @@ def test_unused_fields_are_in_order_of_their_names_and_may_be_hidden():
     _, user, _ = Agent(prompt_template="{b}", name="n").observe(
         {"c": 3, "b": 2, "a": {"y": 1, "x": 2}}
     )
-    assert user.startswith(
-        'Message:\n2\na:\n{\n  "x": 2,\n  "y": 1\n}\nc:\n3\nrole_name:\nn\nResponse'
-    )
+    assert user == ('Message:\n2\na:\n{\n  "x": 2,\n  "y": 1\n}\nc:\n3\nrole_name:\nn')
     _, user, _ = Agent(prompt_template="{b}", hide_unused_fields=True).observe({"c": 3, "b": 2})
-    assert user.startswith("Message:\n2\nResponse")
+    assert user == "Message:\n2"
 
 
 def test_instructions_are_sent_as_they_are():
@@ -137,6 +134,7 @@ def test_titles_can_be_changed_and_parts_left_out():
     agent = Agent(
         prompt_template="Hi",
         titles={"message": "TASK", "format": None, "fields": "FIELDS"},
+        formatters=["paragraph", "json"],
         hide_unused_fields=True,
     )
     assert agent.observe({}).user == "TASK:\nHi\nFIELDS:\n{}"
@@ -147,12 +145,12 @@ def test_titles_can_be_changed_and_parts_left_out():
 def test_braces_that_are_no_places_stay():
     template = 'JSON {"a": {"b": 1}}, x^{2}, {{name}}, \\frac{a+b}{c d}, {n}'
     user = Agent(prompt_template=template, hide_unused_fields=True).observe({"n": "{n} {{n}}"}).user
-    assert 'JSON {"a": {"b": 1}}, x^{2}, {name}, \\frac{a+b}{c d}, {n} {{n}}\n' in user
+    assert 'JSON {"a": {"b": 1}}, x^{2}, {name}, \\frac{a+b}{c d}, {n} {{n}}' in user
 
 
 def test_values_that_are_no_text_are_indented_as_their_place():
     user = Agent(prompt_template="see: {n}", hide_unused_fields=True).observe({"n": [1]}).user
-    assert user.startswith("Message:\nsee: [\n       1\n     ]\n")
+    assert user == "Message:\nsee: [\n       1\n     ]"
 
 
 def test_a_template_may_have_parts():
@@ -161,7 +159,7 @@ def test_a_template_may_have_parts():
         .observe({"x": 1})
         .user
     )
-    assert user.startswith("Message:\nTASK: do 1\nHINT: slowly\n")
+    assert user == "Message:\nTASK: do 1\nHINT: slowly"
 
 
 def test_an_unknown_place_is_an_error_that_names_node_edge_and_field(script):
@@ -298,7 +296,7 @@ def test_settings_with_known_ranges_are_checked_and_others_pass():
 
 def test_a_reply_that_cannot_be_read_is_shown_its_fault():
     model = Scripted(["bad", '{"p": 1}', '{"o": 3}'])
-    assert single(model).invoke({}) == {"o": 3}
+    assert single(model, formatters="json").invoke({}) == {"o": 3}
     assert "expected one JSON object" in last(model, 1)
     assert "o is missing" in last(model, 2)
     assert [m["role"] for m in model.requests[2].messages] == [
@@ -312,14 +310,14 @@ def test_a_reply_that_cannot_be_read_is_shown_its_fault():
 
 def test_a_reply_that_broke_off_is_not_taken_for_a_whole_one():
     model = Scripted([{"text": '{"o": [1, 2', "finish": "length"}, '{"o": [1, 2, 3]}'])
-    assert single(model).invoke({}) == {"o": [1, 2, 3]}
+    assert single(model, formatters="json").invoke({}) == {"o": [1, 2, 3]}
     assert "broke off" in last(model)
 
 
 def test_repairs_are_bounded():
     model = Scripted(["bad"])
     with pytest.raises(ReplyError, match="no reply of 1 "):
-        single(model, max_repairs=0).invoke({})
+        single(model, formatters="json", max_repairs=0).invoke({})
     assert len(model.requests) == 1
 
 
@@ -332,7 +330,7 @@ class Plan(BaseModel):
 
 def test_structured_output_is_asked_for_validated_and_repaired():
     model = Scripted(['{"o": "x", "steps": ["one"]}', '{"o": "x", "steps": ["1"]}'])
-    assert single(model, output_type=Plan).invoke({}) == {"o": "x", "steps": [1]}
+    assert single(model, output_type=Plan).invoke({}) == Plan(o="x", steps=[1])
     assert model.requests[0].output is not None
     assert model.requests[0].output.name == "Plan"
     assert "steps.0: Input should be a valid integer" in last(model, 1)
@@ -349,7 +347,9 @@ def test_an_output_type_has_the_fields_that_edges_carry():
 
 
 def test_arguments_that_do_not_fit_are_refused_where_they_are_given():
-    with pytest.raises(ConfigError, match="AX131 output_type: expected a pydantic model, found"):
+    with pytest.raises(
+        ConfigError, match="AX131 output_type: expected a type or a function, found"
+    ):
         Agent(Scripted(), output_type={"steps": 1})
     with pytest.raises(
         ConfigError, match=r"AX131 instructions: expected text.*The model comes first"
@@ -541,7 +541,4 @@ def test_nothing_of_an_sdk_is_imported():
 def test_a_default_prompt_is_short():
     agent = Agent(prompt_template="About {topic}.", role_name="Ann")
     user = agent.observe({"topic": "axils"}).user
-    assert user == (
-        "Message:\nAbout axils.\nrole_name:\nAnn\nResponse format:\nAnswer with a single JSON "
-        "object: no code fence, no other text.\nResponse fields:\n{}"
-    )
+    assert user == "Message:\nAbout axils.\nrole_name:\nAnn"

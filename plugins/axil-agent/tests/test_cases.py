@@ -147,7 +147,7 @@ def test_tools_are_run_and_their_results_returned_in_order(script):
 def test_after_three_bad_replies_the_node_fails_and_says_why(script):
     model = script("bad", "bad", "bad")
     with pytest.raises(NodeFailed, match=r'node "w".*no reply of 3 could be used.*"bad"') as failed:
-        graph({"model": model}).invoke({"q": "x"})
+        graph({"model": model, "formatters": ["paragraph", "json"]}).invoke({"q": "x"})
     assert isinstance(failed.value.__cause__, ReplyError)
     assert len(model.requests) == 3
     # MASFactory asks again without a word

@@ -92,6 +92,16 @@ def test_words_come_as_they_are_said():
     assert stream.text().endswith("ann    one two three four")
 
 
+def test_thoughts_are_one_line_before_what_is_said():
+    thinks = [lambda p, piece=piece: p.chunk(A, piece) for piece in thought("Hm,\n", "leaves.")]
+    lines = shown(*thinks, says(A, "There are two."), ends(A))
+    assert lines == ["ann    ∴ Hm, leaves.", "       There are two."]
+
+
+def thought(*pieces: str) -> list[dict[str, str]]:
+    return [{"kind": "reasoning", "text": piece} for piece in pieces]
+
+
 def test_a_tool_call_is_shown_with_its_result_between_what_is_said():
     call = {
         "kind": "tool_call",

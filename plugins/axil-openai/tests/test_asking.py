@@ -611,3 +611,23 @@ def test_a_stream_is_read_to_its_end_and_its_last_line_is_left_out(data):
         return b"".join([part async for part in without_end(body())])
 
     assert (asyncio.run(seen()), rest) == (kept, ["read"])
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "asked"),
+    [
+        ("gpt-5-mini", {}, True),
+        ("o3", {}, True),
+        ("gpt-4o", {}, False),
+        ("gpt-5-chat-latest", {}, False),
+        ("gpt-5", {"store": True}, False),
+        ("gpt-5", {"base_url": "http://localhost/v1"}, False),
+    ],
+)
+def test_openai_is_asked_for_the_encrypted_reasoning_of_models_that_reason(name, more, asked):
+    given = {"base_url": "https://api.openai.com/v1", **more}
+    settings = {"store": True} if given.pop("store", False) else {}
+    model = OpenAIResponsesModel(name, "k", **given)
+    request = Request(messages=[{"role": "user", "content": "hi"}], settings=settings)
+    found = model._asked(request).get("include")  # nothing is sent
+    assert found == (["reasoning.encrypted_content"] if asked else None)

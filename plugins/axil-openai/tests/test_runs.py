@@ -65,7 +65,7 @@ def test_an_agent_calls_tools_and_answers_in_a_form(kind, dialect):
         one = SingleAgent(
             kind("m", server.key, server.url), tools=[add], output_type=Leaf, output_keys=["colour"]
         )
-        assert one.invoke({"question": "?"}) == {"colour": "green", "veins": 7}
+        assert one.invoke({"question": "?"}) == Leaf(colour="green", veins=7)
         assert server.open_connections() == 0
         sent = server.requests[1].body
     result = sent["messages"][-1] if dialect == "chat" else sent["input"][-1]

@@ -72,6 +72,8 @@ def test_the_page_shows_the_chunks_that_count(tmp_path):
     heard = [
         ("started", at),
         ("started", inner),
+        ("chunk", {**at, "chunk": {"kind": "reasoning", "text": "Hm, "}}),
+        ("chunk", {**at, "chunk": {"kind": "reasoning", "text": "leaves."}}),
         ("chunk", {**at, "chunk": {"kind": "tool_call", "name": "find"}}),
         ("chunk", {**at, "chunk": {"kind": "output", "fields": {}}}),
         ("chunk", {**at, "chunk": {"kind": "text", "text": '{"n": "no"}'}}),
@@ -92,6 +94,11 @@ def test_the_page_shows_the_chunks_that_count(tmp_path):
     )
     done = subprocess.run([node, script], capture_output=True, timeout=60, check=True)
     assert json.loads(done.stdout) == [
-        {"text": "", "fields": {"n": 2}, "notes": [{"kind": "tool_call", "name": "find"}]},
-        {"text": "", "fields": None, "notes": []},
+        {
+            "text": "",
+            "fields": {"n": 2},
+            "thoughts": "Hm, leaves.",
+            "notes": [{"kind": "tool_call", "name": "find"}],
+        },
+        {"text": "", "fields": None, "thoughts": "", "notes": []},
     ]

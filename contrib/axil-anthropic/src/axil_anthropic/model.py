@@ -110,7 +110,7 @@ class AnthropicModel(Remote):
 
         async def attempt(client: AsyncAnthropic, show: Showing) -> Reply:
             create: Any = client.messages.create
-            reply = StreamedReply(show)
+            reply = StreamedReply(show, self._origin(asked))
             given = sdk_arguments(self._with_schema(request, asked), parameters_of_sdk(create))
             async with await create(stream=True, **given) as stream:
                 self.service.checked(stream.response.headers)
@@ -140,13 +140,16 @@ class AnthropicModel(Remote):
         messages = list(request.messages)
         if request.output is not None and self.config.structured_output == "prompt":
             messages = with_instruction(messages, structure_prompt(request.output))
-        system, asked["messages"] = conversation(messages)
+        system, asked["messages"] = conversation(messages, self._origin(asked))
         if system:
             asked["system"] = system
         is_continued = bool(request.tools) or any(m.get("role") == "assistant" for m in messages)
         if self.config.prompt_cache == "auto" and is_continued and "cache_control" not in asked:
             asked = marked(asked)
         return asked
+
+    def _origin(self, asked: Mapping[str, Any]) -> str:
+        return f"{self.service.address} {asked['model']}"
 
     def _with_schema(self, request: Request, asked: dict[str, Any]) -> dict[str, Any]:
         """Return the request with the reply's schema, as the SDK transforms it."""

@@ -6,13 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from axil.plugin import Message
-from axil_models import Part, ToolSpec, content_text, part_bytes, parts_of, unsendable, valid_text
+from axil_models import (
+    Part,
+    ToolSpec,
+    content_text,
+    kept_for,
+    part_bytes,
+    parts_of,
+    unsendable,
+    valid_text,
+)
 
 EXTRA = "anthropic"
 """The key that a reply's own blocks are kept under."""
 
 
-def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
+def conversation(messages: Sequence[Message], origin: str) -> tuple[str, list[dict[str, Any]]]:
     """Return the system text, and messages of alternating roles, neighbours of one role joined."""
     system: list[str] = []
     lines: list[dict[str, Any]] = []
@@ -22,7 +31,7 @@ def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]
             system.append(valid_text(content_text(each.get("content"))))
             continue
         side = "assistant" if role == "assistant" else "user"
-        blocks = _blocks(each, role)
+        blocks = _blocks(each, role, origin)
         if lines and lines[-1]["role"] == side:
             lines[-1]["content"] += blocks
         elif blocks:
@@ -59,7 +68,7 @@ def with_text(system: str | list[dict[str, Any]], text: str) -> str | list[dict[
     return [*before, {**last, "text": f"{last['text']}\n\n{text}"}]
 
 
-def _blocks(given: Message, role: str) -> list[dict[str, Any]]:
+def _blocks(given: Message, role: str, origin: str) -> list[dict[str, Any]]:
     content = given.get("content")
     if role == "tool":
         return [
@@ -70,9 +79,9 @@ def _blocks(given: Message, role: str) -> list[dict[str, Any]]:
             }
         ]
     if role == "assistant":
-        kept = _kept(given)
-        if kept is not None:
-            return [dict(block) for block in kept]
+        kept = kept_for(given, EXTRA, origin) or {}
+        if "content" in kept:
+            return [dict(block) for block in kept["content"]]
         blocks: list[dict[str, Any]] = (
             [{"type": "text", "text": valid_text(content_text(content))}] if content else []
         )
@@ -87,12 +96,6 @@ def _blocks(given: Message, role: str) -> list[dict[str, Any]]:
             )
         return blocks
     return [_part(part) for part in parts_of(content) if part["type"] != "text" or part["text"]]
-
-
-def _kept(message: Message) -> Sequence[Mapping[str, Any]] | None:
-    extra = message.get("extra")
-    kept = cast("Mapping[str, Any]", extra).get(EXTRA) if isinstance(extra, Mapping) else None
-    return cast("Mapping[str, Any]", kept).get("content") if isinstance(kept, Mapping) else None
 
 
 def _part(part: Part) -> dict[str, Any]:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from axil_anthropic.sending import EXTRA
-from axil_models import BrokenOff, Prices, Reply, Showing, ToolCall, Usage, read_arguments
+from axil_models import (
+    BrokenOff,
+    Prices,
+    Reply,
+    Showing,
+    ToolCall,
+    Usage,
+    read_arguments,
+    reasoning_parts,
+)
 
 _FINISH = {
     "end_turn": "stop",
@@ -26,8 +35,8 @@ _DELTAS = {
 class StreamedReply:
     """The blocks that have arrived."""
 
-    def __init__(self, show: Showing) -> None:
-        self._show = show
+    def __init__(self, show: Showing, origin: str) -> None:
+        self._show, self._origin = show, origin
         self._blocks: dict[int, dict[str, Any]] = {}
         self._arguments: dict[int, str] = {}
         self._numbers: dict[int, int] = {}
@@ -120,7 +129,8 @@ class StreamedReply:
             usage=usage if prices is None else prices.priced(usage),
             finish=_FINISH.get(self._finish, self._finish),
             model=self._model,
-            extra={EXTRA: {"content": kept}} if has_more else {},
+            extra={EXTRA: {"origin": self._origin, "content": kept}} if has_more else {},
+            parts=reasoning_parts(block.get("thinking", "") for block in blocks),
         )
 
     def _usage(self) -> Usage:

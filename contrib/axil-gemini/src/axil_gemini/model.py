@@ -122,7 +122,7 @@ class GeminiModel(Remote):
         asked = self._asked(request)
 
         async def attempt(line: Line, show: Showing) -> Reply:
-            reply = StreamedReply(show, request)
+            reply = StreamedReply(show, request, self._origin(asked["model"]))
             models: Any = line.client.aio.models
             stream = await models.generate_content_stream(**_typed(asked))
             try:
@@ -168,11 +168,14 @@ class GeminiModel(Remote):
                 config["response_json_schema"] = dict(request.output.schema)
             else:
                 messages = with_instruction(messages, structure_prompt(request.output))
-        system, contents = conversation(messages)
+        system, contents = conversation(messages, self._origin(name))
         if system:
             config["system_instruction"] = system
         config["automatic_function_calling"] = {"disable": True}
         return {"model": name, "contents": contents, "config": config}
+
+    def _origin(self, name: str) -> str:
+        return f"{self.service.address} {name}"
 
     def _make(self, key: str) -> Line:
         """Return a client, without retries, on connections that we close."""

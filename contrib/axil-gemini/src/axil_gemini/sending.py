@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from axil.plugin import Message
-from axil_models import Part, ToolSpec, content_text, parts_of, unsendable, valid_text
+from axil_models import Part, ToolSpec, content_text, kept_for, parts_of, unsendable, valid_text
 
 EXTRA: Final = "gemini"
 """The key that a reply's own parts are kept under."""
@@ -14,7 +14,7 @@ OURS: Final = "axil_call_"
 """The prefix of ids of calls that have none from the service; they are not sent to it."""
 
 
-def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
+def conversation(messages: Sequence[Message], origin: str) -> tuple[str, list[dict[str, Any]]]:
     """Return the system text, and contents of alternating roles, neighbours of one role joined."""
     system: list[str] = []
     lines: list[dict[str, Any]] = []
@@ -26,7 +26,7 @@ def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]
             continue
         names |= {str(call["id"]): str(call["name"]) for call in each.get("tool_calls") or ()}
         side = "model" if role == "assistant" else "user"
-        parts = _parts(each, role, names)
+        parts = _parts(each, role, names, origin)
         if lines and lines[-1]["role"] == side:
             lines[-1]["parts"] += parts
         elif parts:
@@ -34,7 +34,9 @@ def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]
     return "\n\n".join(system), lines
 
 
-def _parts(given: Message, role: str, names: Mapping[str, str]) -> list[dict[str, Any]]:
+def _parts(
+    given: Message, role: str, names: Mapping[str, str], origin: str
+) -> list[dict[str, Any]]:
     content = given.get("content")
     if role == "tool":
         id = str(given.get("tool_call_id") or "")
@@ -44,9 +46,9 @@ def _parts(given: Message, role: str, names: Mapping[str, str]) -> list[dict[str
         }
         return [{"function_response": {**_id(id), **response}}]
     if role == "assistant":
-        kept = _kept(given)
-        if kept is not None:
-            return [dict(part) for part in kept]
+        kept = kept_for(given, EXTRA, origin) or {}
+        if "parts" in kept:
+            return [dict(part) for part in kept["parts"]]
         parts: list[dict[str, Any]] = (
             [{"text": valid_text(content_text(content))}] if content else []
         )
@@ -66,12 +68,6 @@ def _parts(given: Message, role: str, names: Mapping[str, str]) -> list[dict[str
 
 def _id(id: str) -> dict[str, str]:
     return {} if id.startswith(OURS) or not id else {"id": id}
-
-
-def _kept(message: Message) -> Sequence[Mapping[str, Any]] | None:
-    extra = message.get("extra")
-    kept = cast("Mapping[str, Any]", extra).get(EXTRA) if isinstance(extra, Mapping) else None
-    return cast("Mapping[str, Any]", kept).get("parts") if isinstance(kept, Mapping) else None
 
 
 def _part(part: Part) -> dict[str, Any]:

@@ -6,7 +6,17 @@ import json
 from typing import Any, Final
 
 from axil_gemini.sending import EXTRA, OURS
-from axil_models import BrokenOff, ModelError, Prices, Reply, Request, Showing, ToolCall, Usage
+from axil_models import (
+    BrokenOff,
+    ModelError,
+    Prices,
+    Reply,
+    Request,
+    Showing,
+    ToolCall,
+    Usage,
+    reasoning_parts,
+)
 
 _FINISH: Final = {"STOP": "stop", "MAX_TOKENS": "length"}
 _FILTERED: Final = frozenset(
@@ -26,8 +36,9 @@ _FILTERED: Final = frozenset(
 class StreamedReply:
     """The parts of one candidate that have arrived."""
 
-    def __init__(self, show: Showing, request: Request) -> None:
-        self._show = show
+    def __init__(self, show: Showing, request: Request, origin: str) -> None:
+        self._show, self._origin = show, origin
+        self._thoughts: list[str] = []
         self._parts: list[dict[str, Any]] = []
         self._text: list[str] = []
         self._calls: list[ToolCall] = []
@@ -54,6 +65,7 @@ class StreamedReply:
     def _part(self, part: Any) -> None:
         if part.thought:
             if part.text:
+                self._thoughts.append(part.text)
                 self._show({"kind": "reasoning", "text": part.text})
             if not part.thought_signature:
                 return
@@ -106,7 +118,8 @@ class StreamedReply:
             usage=self._usage if prices is None else prices.priced(self._usage),
             finish="tools" if self._calls and finish == "stop" else finish,
             model=self._model,
-            extra={EXTRA: {"parts": kept}} if signed else {},
+            extra={EXTRA: {"origin": self._origin, "parts": kept}} if signed else {},
+            parts=reasoning_parts(self._thoughts),
         )
 
 

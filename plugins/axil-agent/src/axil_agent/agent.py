@@ -12,8 +12,6 @@ from functools import partial
 from types import NoneType
 from typing import Any, cast
 
-from pydantic import BaseModel
-
 from axil import MISSING, ConfigError, Out, Problem, run_sync
 from axil.plugin import (
     Attributes,
@@ -35,9 +33,10 @@ from axil_agent.context import (
 )
 from axil_agent.converse import Answer, ChatOptions, OnReply, think
 from axil_agent.errors import PromptError, WiringError
-from axil_agent.formatters import pair_of
+from axil_agent.formatters import OneField, Prose, pair_of
 from axil_agent.history import is_chat_memory
 from axil_agent.models import Chosen
+from axil_agent.output_types import OutputType, field_of
 from axil_agent.prompt import (
     Observed,
     Style,
@@ -59,7 +58,6 @@ from axil_models import (
     ContextError,
     ContextQuery,
     Formatter,
-    Structure,
     Tool,
     Turn,
     call_async,
@@ -74,7 +72,6 @@ from axil_models import (
     tools_of,
     with_approval,
     with_labels,
-    without_titles,
 )
 
 
@@ -103,7 +100,7 @@ class Agent:
         model_settings: Mapping[str, Any] | None = None,
         role_name: str = "",
         hide_unused_fields: bool = False,
-        output_type: type[BaseModel] | None = None,
+        output_type: Any = None,
         titles: Mapping[str, str | None] | None = None,
         context: ContextPolicy | None = None,
         approve: Sequence[str] = (),
@@ -121,12 +118,16 @@ class Agent:
                 adapter, or ``{type: …, …}``.
             instructions: the system prompt, or its lines.
             prompt_template: the message; a mapping makes a titled part of each entry.
-            formatters: one, or ``[in, out]``: objects or names. Usual: paragraph in, JSON out.
+            formatters: one, or ``[in, out]``: objects or names. Usual: paragraphs in; out prose
+                where one field is wanted, JSON where several are, or one with a type.
             tools: functions, ``Tool``s, toolsets, agents, names of installed tools.
             memories, retrievers: context providers, or names of installed ones.
             model_settings: handed to the model; those with well-known ranges are checked.
             role_name: who the agent is; empty: its node's name.
-            output_type: the reply has to be this model's data, which is then the output.
+            output_type: the type of the output: a model, a dataclass, a TypedDict, any other type
+                (``list[str]``, ``Literal``, a union, ``str``), or a function that is called with
+                what it asks for and gives the output; a ValueError of it is shown to the model,
+                which is asked again.
             titles: other titles for the parts ``message``, ``format``, ``fields``, ``context``;
                 ``""``: no title, None: not that part.
             approve: names of tools whose calls a person has to allow first; ``*``: all.
@@ -150,10 +151,10 @@ class Agent:
             titles=titled(titles, name),
         )
         self.model_settings = checked_settings(model_settings)
-        if output_type is not None and not hasattr(output_type, "model_fields"):
-            hint = "Derive a class from pydantic.BaseModel, with a field for each value."
-            raise _unfit("output_type", "a pydantic model", output_type, hint)
         self.output_type, self.policy = output_type, context or ContextPolicy()
+        self._outputs: dict[str, OutputType] = {}
+        if output_type is not None:
+            self.output(Wiring())
         self.max_turns, self.max_repairs, self.on_reply = max_turns, max_repairs, on_reply
         self.approve, self.approval = tuple(approve), approval
         self.thinking: list[Any] = listed_or_one(thinking)
@@ -187,7 +188,17 @@ class Agent:
     @property
     def gives(self) -> list[str] | None:
         """The fields of its output, where they are declared."""
-        return None if self.output_type is None else list(self.output_type.model_fields)
+        output = self.output(self._wiring)
+        return None if output is None else list(output.fields)
+
+    def output(self, wiring: Wiring) -> OutputType | None:
+        """Return the type of the output at this place; None: none was given."""
+        if self.output_type is None:
+            return None
+        field = field_of(wiring)
+        if field not in self._outputs:
+            self._outputs[field] = OutputType(self.output_type, field)
+        return self._outputs[field]
 
     def add_memory(self, memory: Any) -> None:
         """Add a memory; before the graph is built."""
@@ -215,6 +226,7 @@ class Agent:
         self._wiring = Wiring(
             node=rules.node,
             needed={} if rules.payload == "state" else self._wiring.needed,
+            is_typed=rules.payload == "state",
             pushed={name: description(text) for name, text in (rules.push or {}).items()},
             pulled={name: description(text) for name, text in (rules.pull or {}).items()},
         )
@@ -240,19 +252,33 @@ class Agent:
             if hasattr(tool, "bind"):
                 tool.bind(self._setting)
         _ = self.providers
-        if self.output_type is not None:
-            missing = [name for name in wiring.needed if name not in self.output_type.model_fields]
+        output = self.output(wiring)
+        if output is not None:
+            missing = [name for name in wiring.needed if name not in output.fields]
             if missing:
-                kind, where = self.output_type.__name__, f'node "{wiring.node}"'
-                message = f"{kind} has no {', '.join(missing)}, which an edge carries."
+                where = f'node "{wiring.node}"'
+                message = f"{output.name} has no {', '.join(missing)}, which an edge carries."
                 raise WiringError("AX668", message, "Add it, or change the edge's keys.", where)
 
     @property
     def pair(self) -> tuple[Formatter, Formatter]:
-        """The formatter of prompts, and that of replies."""
+        """The formatter of prompts, and that of replies with several fields."""
         if self._pair is None:
             self._pair = pair_of(self._formatters, f'node "{self.name}"', self._setting)
         return self._pair
+
+    def outgoing(self, wiring: Wiring) -> Formatter:
+        """Return the formatter of replies: the one that was given, else prose for one field."""
+        asked, output = wiring.asked, self.output(wiring)
+        if self._formatters is not None:
+            return self.pair[1]
+        if output is not None:
+            if output.is_text:
+                return Prose({output.field: asked.get(output.field, "")})
+            return OneField(self.pair[1]) if output.is_one_value else self.pair[1]
+        if len(asked) > 1:
+            return self.pair[1]
+        return OneField(self.pair[1]) if asked and wiring.is_typed else Prose(asked)
 
     def observe(
         self, inputs: Mapping[str, Any] | None = None, attributes: Mapping[str, Any] | None = None
@@ -295,9 +321,15 @@ class Agent:
         found = await passive_context(
             self.providers, query, self.policy, ctx or StandaloneContext(), where, numbering
         )
-        asked = described_fields(wiring.asked, self.output_type)
+        outgoing = self.outgoing(wiring)
+        if isinstance(outgoing, Prose):
+            asked = outgoing.request
+        else:
+            output = self.output(wiring)
+            schema = None if output is None else output.schema
+            asked = described_fields(wiring.asked, schema)
         about = {name: text for name, text in wiring.pulled.items() if text and name in fields}
-        user = user_prompt(style, fields, message, self.pair, asked, found, about)
+        user = user_prompt(style, fields, message, (self.pair[0], outgoing), asked, found, about)
         parts = numbering.parts
         return Observed(
             system=system,
@@ -466,17 +498,14 @@ class Agent:
             *await tools_of(self.providers, ctx),
             *active_tools(self.providers, query, ctx),
         ]
-        output = self.output_type
+        output = self.output(wiring)
         return ChatOptions(
             model=await self._model.ready(),
-            formatter=formatter or self.pair[1],
+            formatter=formatter or self.outgoing(wiring),
             required=tuple(wiring.needed),
-            asked=tuple(wiring.asked if output is None else output.model_fields),
+            asked=tuple(wiring.asked) if output is None else output.asked,
             settings=self.model_settings,
             output=output,
-            structure=None
-            if output is None
-            else Structure(name=output.__name__, schema=without_titles(output.model_json_schema())),
             tools=with_approval(tools_by_name(tools), self.approve, self.approval),
             max_turns=self.max_turns,
             max_repairs=self.max_repairs,
@@ -577,8 +606,7 @@ class _Firing:
             names = self.rules.push if self.rules.push is not None else fields
             chat = self.rules.chat
             if chat and chat not in shared:
-                reply: Message = {"role": "assistant", "content": answer.text}
-                shared[chat] = from_speaker([*answer.acted, reply], self.rules.node)
+                shared[chat] = from_speaker(answer.messages(), self.rules.node)
             delta = {name: fields[name] for name in names if name in fields}
             return with_command(Out({}, {**delta, **shared}), self.rules, ctx, task)
         delta = pushed_fields(self.rules, fields, task.state, attributes)

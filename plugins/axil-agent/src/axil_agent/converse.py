@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from axil import LimitReached
@@ -33,6 +34,7 @@ from axil_agent.approval import Verdict, verdict
 from axil_agent.asker import asked_by
 from axil_agent.commands import plain_command, take_command
 from axil_agent.errors import ReplyError, TurnLimit
+from axil_agent.output_types import OutputType
 from axil_models import (
     Command,
     Formatter,
@@ -41,15 +43,17 @@ from axil_models import (
     Refused,
     Reply,
     Request,
-    Structure,
+    ShownThoughts,
     Tool,
     ToolCall,
     in_thread,
     is_part,
     on_clock,
     plain_data,
+    reasoning_parts,
     result_of,
     size_in_characters,
+    split_thoughts,
     spread_results,
     validation_text,
     with_files,
@@ -93,8 +97,7 @@ class ChatOptions:
     asked: Sequence[str] = ()
     """Fields that a reply is asked for: those, and some it may leave out."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    output: type[BaseModel] | None = None
-    structure: Structure | None = None
+    output: OutputType | None = None
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
     max_turns: int = 10
     max_repairs: int = 2
@@ -111,6 +114,20 @@ class Answer:
     """The reply that was read."""
     acted: tuple[Message, ...] = ()
     """The calls of tools before it, with their results."""
+    value: Any = None
+    """The output as an object of its type, where it has one."""
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The data that the model wants back with the reply."""
+
+    def messages(self) -> list[Message]:
+        """Return the calls of tools, and the reply, as messages of a conversation.
+
+        Behind calls the model gets the reply's ``extra`` back: some services insist on it then.
+        """
+        reply: Message = {"role": "assistant", "content": self.text}
+        if self.acted and self.extra:
+            reply["extra"] = dict(self.extra)
+        return [*self.acted, reply]
 
 
 class _Shown:
@@ -122,7 +139,7 @@ class _Shown:
 
     def __init__(self, emit: Callable[[Any], None], options: ChatOptions) -> None:
         self._emit, self._output = emit, options.output
-        self._is_structured = options.output is not None or bool(options.formatter.introduction)
+        self._is_structured = bool(options.formatter.introduction)
         self._text = ""
         self._fields: dict[str, Any] | None = None
         self.count = 0
@@ -138,9 +155,9 @@ class _Shown:
             self._text, self._fields, self.count = "", None, 0
         elif kind != "retry":
             self.count += 1
-        if kind == "text" and self._output is not None:
+        if kind == "text" and self._output is not None and self._is_structured:
             self._text += str(given.get("text"))
-            found = partial_fields(self._text, self._output)
+            found = partial_fields(self._text, self._output.parts)
             if found != self._fields:
                 self._show_fields(found)
 
@@ -155,12 +172,11 @@ class _Shown:
             self._emit({"kind": "reset", "chunks": self.count})
 
 
-def partial_fields(text: str, output: type[BaseModel]) -> dict[str, Any]:
+def partial_fields(text: str, parts: Mapping[str, TypeAdapter[Any]]) -> dict[str, Any]:
     """Return the fields of a reply that has not ended yet: those that are there and fit.
 
-    >>> from pydantic import create_model
-    >>> kind = create_model("M", n=(int, ...), words=(list[str], ...))
-    >>> partial_fields('{"n": 3, "words": ["a", "b', kind)
+    >>> parts = {"n": TypeAdapter(int), "words": TypeAdapter(list[str])}
+    >>> partial_fields('{"n": 3, "words": ["a", "b', parts)
     {'n': 3, 'words': ['a']}
     """
     start = text.find("{")
@@ -171,10 +187,8 @@ def partial_fields(text: str, output: type[BaseModel]) -> dict[str, Any]:
     except ValueError:
         return {}
     found: dict[str, Any] = {}
-    for name, info in output.model_fields.items():
+    for name, kind in parts.items():
         if name in given:
-            annotated: Any = Annotated[cast("Any", info.annotation), info]
-            kind = TypeAdapter[Any](annotated)
             with contextlib.suppress(ValidationError):
                 value = kind.validate_python(given[name])
                 found[name] = kind.dump_python(value, mode="json")
@@ -201,7 +215,9 @@ async def think(
             output_tokens=max_output_tokens(request),
         ) as reservation:
             with on_clock(getattr(ctx, "clock", None)), asked_by(ctx, name):
-                reply: Any = await model.reply(asked, emit or ctx.emit)
+                shown = ShownThoughts(emit or ctx.emit)
+                reply: Any = await model.reply(asked, shown)
+                shown.end()
             if not isinstance(reply, Reply):
                 raise ModelContract(
                     "AX654", f"the model gave {with_article(type(reply).__name__)}, not a Reply."
@@ -214,10 +230,23 @@ async def think(
                 input_tokens=used.input_tokens,
                 output_tokens=used.output_tokens,
             )
-        return reply.plain()
+        return _apart(reply).plain()
 
     # counted inside: what is read again was paid once
     return Reply.read(await ctx.step(name, call, request=request.plain, kind="model"))
+
+
+def _apart(reply: Reply) -> Reply:
+    """Return a reply with the thoughts at the beginning of its text as a part of their own."""
+    if not _MARK.search(reply.text):
+        return reply
+    thoughts, text = split_thoughts(reply.text)
+    if text == reply.text.strip():
+        return reply
+    return replace(reply, text=text, parts=(*reply.parts, *reasoning_parts([thoughts])))
+
+
+_MARK = re.compile(r"</?th(?:ink|ought)|\[/?think\]", re.IGNORECASE)
 
 
 def names_of(model: Any) -> tuple[str, ...]:
@@ -283,7 +312,10 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
     while True:
         calls += 1
         request = Request(
-            messages=list(texts), tools=specs, settings=dict(settings), output=options.structure
+            messages=list(texts),
+            tools=specs,
+            settings=dict(settings),
+            output=None if options.output is None else options.output.structure,
         )
         shown = _Shown(ctx.emit, options)
         reply = await think(options.model, request, ctx, f"model:{calls}", shown)
@@ -306,12 +338,13 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
                 settings["tool_choice"] = "auto"
             continue
         try:
-            # what seems whole may have been repaired
+            # what seems whole may have been repaired, and any text is prose
             if reply.finish == "length" and options.formatter.introduction:
                 raise ValueError("it is not complete: make it shorter.")
-            reading = partial(read, reply.text, options)
-            fields = await in_thread(reading) if len(reply.text) > _LONG else reading()
-            return Answer(fields, reply.text, tuple(acted))
+            if reply.finish in _NO_ANSWER and options.asked:
+                raise ValueError("it is no answer.")
+            fields, value = await read(reply.text, options, ctx, f"output:{calls}")
+            return Answer(fields, reply.text, tuple(acted), value, reply.extra)
         except ValueError as error:
             fault = _fault(error, reply)
             if reply.finish in _NO_ANSWER:
@@ -340,17 +373,24 @@ _LONG: Final = 100_000
 _NO_ANSWER = {"refusal": "refused to answer", "filter": "was stopped by a content filter"}
 
 
-def read(text: str, options: ChatOptions) -> dict[str, Any]:
-    """Return the fields of a reply. Raises: ValueError: what is wrong, for the model."""
-    fields = options.formatter.parse(text, tuple(options.asked))
+async def read(
+    text: str, options: ChatOptions, ctx: Stage, step: str
+) -> tuple[dict[str, Any], Any]:
+    """Return the fields of a reply, and the object of its type.
+
+    Raises: ValueError: what is wrong, for the model.
+    """
+    parsing = partial(options.formatter.parse, text, tuple(options.asked))
+    fields = await in_thread(parsing) if len(text) > _LONG else parsing()
+    value: Any = None
     if options.output is not None:
-        fields = {**options.output.model_validate(fields).model_dump(mode="json")}
+        fields, value = await options.output.read(fields, ctx, step)
     missing = [name for name in options.required if name not in fields]
     if len(missing) == 1:
         raise ValueError(f"the field {format_names(missing)} is missing.")
     if missing:
         raise ValueError(f"the fields {format_names(missing)} are missing.")
-    return fields
+    return fields, value
 
 
 def _fault(error: ValueError, reply: Reply) -> str:

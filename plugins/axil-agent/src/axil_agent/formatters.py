@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from axil.plugin import with_article
 from axil_agent.errors import WiringError
-from axil_models import Formatter, component_of
+from axil_models import Formatter, component_of, content_text
 
 DEFAULT = ("paragraph", "json")
+"""The formatters of prompts, and of replies with several fields or with types."""
+_FENCE = re.compile(r"\A```[a-zA-Z]*\n(?P<body>.*)\n```\Z", re.DOTALL)
 
 
 def pair_of(given: Any, where: str = "", setting: Any = None) -> tuple[Formatter, Formatter]:
@@ -40,6 +45,80 @@ def formatter_of(given: Any, where: str = "", setting: Any = None) -> Formatter:
     hint = "A formatter has introduction, dump(fields) and parse(text, fields)."
     message = f"{with_article(type(given).__name__)} is not a formatter."
     raise WiringError("AX664", message, hint, where)
+
+
+class Prose:
+    """Replies that are texts: the value of the one field that is wanted, ``message`` if none is.
+
+    A reply that is a JSON object with this field, and nothing else, is read as that object.
+    """
+
+    introduction = ""
+
+    def __init__(self, described: Mapping[str, str] | None = None) -> None:
+        """``described``: the field that is wanted, with its description."""
+        self._described = described or {}
+
+    @property
+    def request(self) -> str:
+        """The words about the field for the model; empty: nothing has to be said."""
+        for name, text in self._described.items():
+            if text:
+                return f"Answer only with the text of the field {name}: {text}"
+            if name != "message":
+                return f"Answer only with the text of the field {name}."
+        return ""
+
+    def dump(self, fields: Mapping[str, Any], /) -> str:
+        """Return the values, one below the other."""
+        return "\n".join(content_text(value) for value in fields.values())
+
+    def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, Any]:
+        """Return the text as the value of its field. Raises: ValueError: the text is empty."""
+        text, inner = _bare(text)
+        name = fields[0] if fields else "message"
+        if inner.startswith("{") and inner.endswith("}"):
+            with suppress(ValueError):
+                found: Any = json.loads(inner, strict=False)
+                if name in found:
+                    return found
+        if fields and not text:
+            raise ValueError("it is empty.")
+        return {name: text}
+
+
+class OneField:
+    """Replies in JSON of one field that has a type: what is no JSON is the field's value."""
+
+    def __init__(self, inner: Formatter) -> None:
+        self._inner = inner
+        self.introduction = inner.introduction
+        self.dump = inner.dump
+
+    def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, Any]:
+        """Return the object, or the whole reply as the value of its field.
+
+        Raises: FormatError: it is meant to be a JSON object, and is none.
+        """
+        try:
+            return self._inner.parse(text, fields)
+        except ValueError:
+            text, inner = _bare(text)
+            if not fields or not text or inner.startswith("{"):
+                raise
+        try:
+            return {fields[0]: json.loads(inner)}
+        except ValueError:
+            return {fields[0]: text}
+
+
+def _bare(text: str) -> tuple[str, str]:
+    """Return a reply without thoughts, and what is in the code fence that it consists of."""
+    from axil_models import without_thoughts  # formatters are loaded when they are used
+
+    text = without_thoughts(text)
+    match = _FENCE.match(text)
+    return text, (match["body"] if match else text).strip()
 
 
 class _Foreign:

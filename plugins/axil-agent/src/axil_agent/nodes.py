@@ -30,7 +30,7 @@ from axil_agent.commands import with_command
 from axil_agent.context import passive_context
 from axil_agent.delegate import NodeTool
 from axil_agent.errors import PromptError
-from axil_agent.formatters import DEFAULT
+from axil_agent.formatters import DEFAULT, Prose
 from axil_agent.history import HistoryMemory
 from axil_agent.human import HumanNode
 from axil_agent.outputs import Output, OutputField, described, output_type
@@ -110,11 +110,11 @@ class AgentConfig(_Modelled):
     output: Output = Field(
         default_factory=dict[str, "str | OutputField"],
         description="Fields that a reply has to have: descriptions, or {type, description, enum, "
-        "…}; or the import path of a pydantic model.",
+        "…}; or the import path of a type or a function.",
     )
     formatters: NamedComponent | list[NamedComponent] | None = Field(
         None,
-        description="One, or [in, out]; usual: paragraph in, json out.",
+        description="One, or [in, out]; usual: paragraph in; out prose for one field, else json.",
         json_schema_extra=refers_to("formatters", default=DEFAULT),
     )
     tools: list[NamedComponent] = Field(
@@ -262,10 +262,6 @@ class AgentNode:
         )
         settings["output_type"] = model
         self._output = described(self.config.output, model)
-        has_fields = self.config.output or Wiring.carried(self._edges)
-        if self.config.formatters is None and not has_fields:
-            settings["formatters"] = [DEFAULT[0], _Text()]  # the reply is a text
-            settings["titles"] = {"fields": None, **settings["titles"]}
         agent = parts.attempt(lambda: self._made(settings))
         if agent is None:
             raise parts.error()
@@ -393,13 +389,13 @@ class _Chat:
         fields: dict[str, Any] = {**known, "role_name": agent.role_name or self.node}
         system = agent.system(fields, wiring)
         first: list[Message] = [{"role": "system", "content": system}] if system else []
-        options = await agent.chat_options(wiring, query, ctx, formatter=_Text())
+        options = await agent.chat_options(wiring, query, ctx, formatter=Prose())
         answer = await agent.think([*first, *history, *report], options, ctx)
         reply: Message = {"role": "assistant", "content": answer.text}
         await agent.update_memories([*new, reply], answer, query, options, ctx)
         delta = shared_delta(ctx, task)
         if self.chat and self.chat not in delta:
-            delta[self.chat] = from_speaker([*answer.acted, reply], self.node)
+            delta[self.chat] = from_speaker(answer.messages(), self.node)
         return with_command(Out([reply], delta), self.rules, ctx, task)
 
 
@@ -413,18 +409,6 @@ def _blocks(messages: Sequence[Message]) -> Any:
     lists = [m["content"] for m in messages if is_content(m.get("content"))]
     parts = [part for content in lists for part in content if is_part(part)]
     return [text_part(text), *parts] if parts else text
-
-
-class _Text:
-    """The formatter of replies that are texts."""
-
-    introduction = ""
-
-    def dump(self, fields: Mapping[str, Any], /) -> str:
-        return "\n".join(content_text(value) for value in fields.values())
-
-    def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, Any]:
-        return {"message": text}
 
 
 def _providers(parts: Parts, uses: Sequence[NamedComponent], key: str) -> list[Any]:

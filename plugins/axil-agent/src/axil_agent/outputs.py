@@ -7,7 +7,10 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
+from axil import ConfigError
 from axil_agent.errors import WiringError
+from axil_agent.output_types import OutputType
+from axil_models import ToolError
 
 _PLAIN: Mapping[str, Any] = {
     "string": str,
@@ -61,7 +64,7 @@ class OutputField(BaseModel):
 
 
 Output = dict[str, str | OutputField] | str
-"""Fields with descriptions, fields with types, or the import path of a pydantic model."""
+"""Fields with descriptions, fields with types, or the import path of a type or a function."""
 
 
 def output_model(fields: Mapping[str, str | OutputField], name: str = "Output") -> type[BaseModel]:
@@ -86,11 +89,10 @@ def output_model(fields: Mapping[str, str | OutputField], name: str = "Output") 
     return create_model(name, __config__=ConfigDict(extra="ignore"), **made)
 
 
-def output_type(given: Output, setting: Any, where: str) -> type[BaseModel] | None:
-    """Return the model that a reply has to fit; None: its fields have no types.
+def output_type(given: Output, setting: Any, where: str) -> Any:
+    """Return the type of the output; None: its fields have no types.
 
-    Raises: SpecError: the import path may not be used; WiringError (AX668): it leads to no pydantic
-    model.
+    Raises: SpecError: the import path may not be used; WiringError (AX668): it leads to no type.
     """
     if not isinstance(given, str):
         typed = any(isinstance(each, OutputField) for each in given.values())
@@ -98,14 +100,20 @@ def output_type(given: Output, setting: Any, where: str) -> type[BaseModel] | No
     from axil.plugin import CompileOptions
 
     found: Any = (setting or CompileOptions()).imported(given, where)
-    if not (isinstance(found, type) and issubclass(found, BaseModel)):
-        message = f'"{given}" is no pydantic model.'
-        raise WiringError("AX668", message, "Name a subclass of BaseModel.", where)
+    try:
+        OutputType(found)
+    except (ConfigError, ToolError) as error:
+        message = f'"{given}" is no type of an output: {error}'
+        hint = "Name a model, another type, or a function whose parameters have types."
+        raise WiringError("AX668", message, hint, where) from error
     return found
 
 
-def described(given: Output, model: type[BaseModel] | None) -> dict[str, str]:
-    """Return the fields of the output, with descriptions."""
-    if model is not None:
-        return {name: field.description or "" for name, field in model.model_fields.items()}
+def described(given: Output, kind: Any) -> dict[str, str]:
+    """Return the fields of the output, with descriptions; none of a type that is one value: an edge
+    says which field holds it.
+    """
+    if kind is not None:
+        output = OutputType(kind)
+        return {} if output.is_one_value else output.fields
     return {} if isinstance(given, str) else cast("dict[str, str]", given)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 from axil.plugin import Message
 from axil_agent.errors import WiringError
 from axil_agent.template import joined, places, rendered
-from axil_models import Formatter, Part, PartNumbers, as_text, with_labels, without_titles
+from axil_models import Formatter, Part, PartNumbers, as_text, with_labels
 
 _ABOUT = "About the fields"
 
@@ -52,6 +52,8 @@ class Wiring:
     """Attributes that it writes: a reply is asked for them."""
     pulled: Mapping[str, str] = field(default_factory=dict[str, str])
     """Attributes that it reads; the model is sent their descriptions."""
+    is_typed: bool = False
+    """True if a state says of which types the fields are."""
 
     @staticmethod
     def carried(out_edges: Sequence[Any]) -> dict[str, str]:
@@ -134,16 +136,15 @@ def titled(titles: Mapping[str, str | None] | None, where: str = "") -> Mapping[
     return {**TITLES, **(titles or {})}
 
 
-def described_fields(asked: Mapping[str, Any], output: Any) -> str:
-    """Write the fields a reply has to have as indented JSON; of a structured output, its schemas.
+def described_fields(asked: Mapping[str, Any], schema: Mapping[str, Any] | None) -> str:
+    """Write the fields a reply has to have as indented JSON; of a typed output, their schemas.
 
     >>> described_fields({"answer": "the answer"}, None)
     '{\\n  "answer": "the answer"\\n}'
     """
-    if output is None:
+    if schema is None:
         shown = {name: as_text(text) for name, text in asked.items()}
     else:
-        schema = without_titles(output.model_json_schema())
         shown = {key: schema[key] for key in ("properties", "required", "$defs") if key in schema}
     return json.dumps(shown, ensure_ascii=False, indent=2)
 
@@ -175,7 +176,8 @@ def user_prompt(
         put(_ABOUT, "\n".join(f"{name}: {text}" for name, text in about.items()))
     if outgoing.introduction:
         put(titles["format"], outgoing.introduction)
-    put(titles["fields"], asked)
+    if asked:
+        put(titles["fields"], asked)
     if context:
         put(titles["context"], context)
     return incoming.dump(payload)

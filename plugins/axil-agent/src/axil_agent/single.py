@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast, overload
 
 from axil import run_sync
 from axil.plugin import Message
@@ -95,14 +95,32 @@ async def ask(
         await chosen.close()
 
 
-class SingleAgent(Agent):
-    """An agent that is asked directly: ``invoke(fields) -> fields``.
+T = TypeVar("T")
+
+
+class SingleAgent(Agent, Generic[T]):
+    """An agent that is asked directly: ``invoke(fields) -> fields``, or an object of the type that
+    ``output_type`` names.
 
     It cannot be inside a graph. Invocations share nothing, and any number may be under way; those
     that name a ``thread`` continue its conversation.
     """
 
     root_only = True
+
+    @overload
+    def __init__(self, *args: Any, output_type: type[T], **settings: Any) -> None: ...
+    @overload
+    def __init__(
+        self, *args: Any, output_type: Callable[..., Coroutine[Any, Any, T]], **settings: Any
+    ) -> None: ...
+    @overload
+    def __init__(self, *args: Any, output_type: Callable[..., T], **settings: Any) -> None: ...
+    # what is no type for a type checker, as a union: the class is written as SingleAgent[…]
+    @overload
+    def __init__(self, *args: Any, output_type: object, **settings: Any) -> None: ...
+    @overload
+    def __init__(self: SingleAgent[dict[str, Any]], *args: Any, **settings: Any) -> None: ...
 
     def __init__(
         self,
@@ -114,7 +132,8 @@ class SingleAgent(Agent):
     ) -> None:
         """``args``: as of ``Agent``, or a name, a model and what follows.
 
-        ``output_keys``: fields that a reply has to have, with descriptions.
+        ``output_keys``: fields that a reply has to have, with descriptions; usual: ``message``, in
+        prose.
 
         ``workspace``: where the paths of images and files begin.
         """
@@ -127,6 +146,8 @@ class SingleAgent(Agent):
             if isinstance(output_keys, Mapping)
             else dict.fromkeys(output_keys or (), "")
         )
+        if self._formatters is None and self.output_type is None:
+            keys = keys or {"message": ""}
         self._wiring = Wiring(node=name, needed=keys)
         self._threads: dict[str, _Conversation] = {}
 
@@ -136,16 +157,16 @@ class SingleAgent(Agent):
         attributes: Mapping[str, Any] | None = None,
         *,
         thread: str = "",
-    ) -> dict[str, Any]:
+    ) -> T:
         """``run``, without an event loop. Raises: as ``run``; RuntimeError: a loop is running."""
 
-        async def once() -> dict[str, Any]:
+        async def once() -> T:
             try:
                 return await self.run(inputs, attributes, thread=thread)
             finally:
                 await self._model.close()  # its connections cannot outlive this loop
 
-        return cast("dict[str, Any]", run_sync(once()))
+        return cast("T", run_sync(once()))
 
     async def run(
         self,
@@ -154,8 +175,9 @@ class SingleAgent(Agent):
         *,
         thread: str = "",
         on_chunk: Callable[[Any], None] | None = None,
-    ) -> dict[str, Any]:
-        """Return the fields of one reply. Connections of its model are kept until ``close``.
+    ) -> T:
+        """Return the fields of one reply, or an object of the output's type. Connections of its
+        model are kept until ``close``.
 
         Args:
             thread: the conversation that this turn belongs to, kept in this object. Its turns wait
@@ -173,10 +195,10 @@ class SingleAgent(Agent):
                 plain_data(conversation.local), on_chunk, dict(conversation.state)
             )
             stage.workspace, stage.thread = self._workspace, thread
-            fields, _ = await self.turn(inputs, attributes or {}, stage, self._wiring)
+            fields, answer = await self.turn(inputs, attributes or {}, stage, self._wiring)
             conversation.state |= shared_values(stage)
             conversation.local = stage.local
-        return fields
+        return cast("T", fields if self.output_type is None else answer.value)
 
     def forget(self, thread: str) -> None:
         """End a conversation."""

@@ -25,6 +25,7 @@ _BARE: Final[Mapping[str, str]] = {
     "…": "...",
     "▸": ">",
     "↻": "~",
+    "∴": ":",
 }
 _STYLES: Final[Mapping[str, str]] = {"bold": "1", "dim": "2", "bad": "31", "good": "32"}
 _NAMES: Final = ("36", "35", "33", "34", "32", "96", "95", "93")

@@ -257,6 +257,8 @@ def prompt_lines(prompts: Sequence[Prompt]) -> Iterator[str]:
                 text = inline(message.get("content") or message.get("tool_calls"))
             yield from _block(f"{message.get('role')}: ", text)
         reply = prompt.reply
+        for part in cast("Sequence[Mapping[str, Any]]", reply.get("parts") or ()):
+            yield from _block(f"{part.get('type')}: ", str(part.get("text") or ""))
         text = f"{reply['characters']} characters" if "characters" in reply else None
         yield from _block("reply: ", text or inline(reply.get("text") or reply.get("tool_calls")))
         used = cast("Mapping[str, Any]", reply.get("usage") or {})

@@ -161,6 +161,10 @@ class Progress:
         )
         kind, call = data.get("kind", "text"), str(data.get("id", ""))
         turn = self._turns.setdefault(activation, _Turn())
+        if kind == "reasoning":
+            turn.thoughts += text_of(data.get("text", ""))
+            return
+        self._show_thoughts(activation, turn)
         if kind == "text":
             self._show_text(activation, turn, text_of(data.get("text", "")))
         elif kind == "output":
@@ -193,6 +197,13 @@ class Progress:
             self._write_line(
                 activation, "✗", f"{data.get('provider', '')}: {data.get('error', '')}", bad=True
             )
+
+    def _show_thoughts(self, activation: Activation, turn: _Turn) -> None:
+        """Write what a model thought before it said or did something, on one line."""
+        thoughts, turn.thoughts = " ".join(turn.thoughts.split()), ""
+        if thoughts:
+            self._cancel_notice(activation)
+            self._write_line(activation, "∴", thoughts)
 
     def _show_text(self, activation: Activation, turn: _Turn, text: str) -> None:
         turn.text += text
@@ -362,6 +373,8 @@ class _Turn:
         """The names of the fields that are written."""
         self.paragraph: Paragraph | None = None
         self.calls: dict[str, tuple[str, str]] = {}
+        self.thoughts = ""
+        """Thoughts of the model that are not shown yet."""
 
     def end(self, tail: str = "") -> None:
         """End the text."""

@@ -24,7 +24,7 @@ _SUBJECTS = {
             AgentError ContextError ModelContract ModelError PartError ToolError
         """,
         "formats": "Formatter",
-        "functions": "tool_of tools_of validation_text without_titles",
+        "functions": "adapter_of tool_of tools_of validation_text without_titles",
         "memories": """
             Ask ChatMemory Memory Owner SharedMemory Turn TurnMemory
             owner_metadata turn_block turn_id turn_of turn_text
@@ -55,6 +55,9 @@ _SUBJECTS = {
         "settings": "checked_settings",
         "skills": "LARGEST_SKILL_BYTES SKILL_FILE Skill",
         "stores": "Hit Row Store StoreLost",
+        "thoughts": """
+            ShownThoughts kept_for reasoning_parts split_thoughts without_thoughts
+        """,
         "threads": "call_async in_thread",
         "tokens": "estimated_tokens size_in_characters",
         "tools": """

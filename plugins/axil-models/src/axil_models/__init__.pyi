@@ -52,6 +52,7 @@ from axil_models.formatters.tagged import Tagged as Tagged
 from axil_models.formatters.text import FormatError as FormatError
 from axil_models.formatters.twins import Twins as Twins
 from axil_models.functions import (
+    adapter_of as adapter_of,
     tool_of as tool_of,
     tools_of as tools_of,
     validation_text as validation_text,
@@ -148,6 +149,13 @@ from axil_models.skills import (
     Skill as Skill,
 )
 from axil_models.stores import Hit as Hit, Row as Row, Store as Store, StoreLost as StoreLost
+from axil_models.thoughts import (
+    ShownThoughts as ShownThoughts,
+    kept_for as kept_for,
+    reasoning_parts as reasoning_parts,
+    split_thoughts as split_thoughts,
+    without_thoughts as without_thoughts,
+)
 from axil_models.threads import call_async as call_async, in_thread as in_thread
 from axil_models.tokens import (
     estimated_tokens as estimated_tokens,

@@ -21,7 +21,7 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import typing_extensions
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
@@ -263,6 +263,14 @@ def _readable(hint: Any, seen: tuple[Any, ...] = ()) -> Any:
     if isinstance(hint, types.UnionType):
         return functools.reduce(lambda one, other: one | other, new)
     return hint.copy_with(new) if hasattr(hint, "copy_with") else typing.get_origin(hint)[new]
+
+
+def adapter_of(hint: Any) -> TypeAdapter[Any]:
+    """Return a validator of whatever an annotation can be.
+
+    Raises: PydanticUserError: values of this type cannot be validated.
+    """
+    return TypeAdapter(_readable(hint))
 
 
 def _field(parameter: inspect.Parameter, hint: Any, description: str) -> tuple[Any, Any]:

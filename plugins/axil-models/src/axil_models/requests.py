@@ -103,6 +103,8 @@ class Reply:
     """The model, as the provider names it."""
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Plain data that goes back to the model with this reply, as ``extra`` of its message."""
+    parts: tuple[Mapping[str, Any], ...] = ()
+    """The parts that it holds beside its text: ``{"type": "reasoning", "text": …}``."""
 
     def message(self) -> Message:
         """Return the reply as a message of the conversation."""
@@ -129,6 +131,7 @@ class Reply:
             "finish": self.finish,
             "model": self.model,
             "extra": dict(self.extra),
+            **({"parts": [dict(part) for part in self.parts]} if self.parts else {}),
         }
 
     @staticmethod
@@ -136,7 +139,8 @@ class Reply:
         """Return the reply that ``plain`` made data of."""
         calls = tuple(ToolCall(**call) for call in data.get("tool_calls", ()))
         usage = Usage(**data.get("usage", {}))
-        given: dict[str, Any] = {**data, "tool_calls": calls, "usage": usage}
+        parts = tuple(data.get("parts", ()))
+        given: dict[str, Any] = {**data, "tool_calls": calls, "usage": usage, "parts": parts}
         return Reply(**given)
 
 

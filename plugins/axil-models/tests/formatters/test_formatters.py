@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel
 
 from axil_models import FormatError, Json, LenientJson, Markdown, Paragraph, Tagged, Twins, as_text
-from axil_models.formatters.text import fenced, without_thoughts
+from axil_models.formatters.text import fenced
+from axil_models.thoughts import without_thoughts
 
 law = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 """A failure prints how to repeat it; no law is about seconds."""

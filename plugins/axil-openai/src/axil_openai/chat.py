@@ -19,6 +19,7 @@ from axil_models import (
     ToolSpec,
     Usage,
     content_text,
+    kept_for,
     parameters_of_sdk,
     parts_of,
     read_arguments,
@@ -30,6 +31,7 @@ from axil_models import (
 )
 from axil_openai.requests import chosen_tool, held, tool_schema
 from axil_openai.streamed import StreamedModel
+from axil_openai.thoughts import EXTRA as _EXTRA, Thoughts, more_of, sent_back
 from axil_openai.wire import data_url, file_name
 
 if TYPE_CHECKING:
@@ -63,7 +65,8 @@ class OpenAIModel(StreamedModel):
             if form is not None:
                 schema = {"type": "json_schema", "json_schema": form}
                 asked["response_format"] = schema if form else {"type": "json_object"}
-        asked["messages"] = [_message(each) for each in messages]
+        origin = f"{self.service.address} {asked['model']}"
+        asked["messages"] = [_message(each, origin) for each in messages]
         if request.tools:
             asked["tools"] = [_tool(each, config.strict_tools) for each in request.tools]
         choice = chosen_tool(settings.get("tool_choice"))
@@ -78,7 +81,7 @@ class OpenAIModel(StreamedModel):
         create: Any = client.chat.completions.create
         if not self._known:
             self._known = parameters_of_sdk(create)
-        partial = _PartialReply(show)
+        partial = _PartialReply(show, f"{self.service.address} {asked['model']}")
         async with await create(stream=True, **sdk_arguments(asked, self._known)) as stream:
             self.service.checked(stream.response.headers)
             with reading_reply():
@@ -96,7 +99,7 @@ def _tool(spec: ToolSpec, is_strict: bool) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _message(given: Message) -> dict[str, Any]:
+def _message(given: Message, origin: str) -> dict[str, Any]:
     role = str(given.get("role") or "user")
     content = given.get("content")
     if role == "tool":
@@ -111,19 +114,22 @@ def _message(given: Message) -> dict[str, Any]:
     else:
         message["content"] = valid_text(content_text(content))
     calls = cast("Sequence[Mapping[str, Any]]", given.get("tool_calls") or ())
+    kept = kept_for(given, _EXTRA, origin) or {}
     if calls:
-        message["tool_calls"] = [_call(call) for call in calls]
+        signed: Mapping[str, Any] = kept.get("calls") or {}
+        message["tool_calls"] = [_call(call, signed.get(str(call["id"]))) for call in calls]
         message["content"] = message["content"] or None
+    message |= sent_back(kept.get("message") or {}, message["content"])
     name = given.get("name")
     if isinstance(name, str) and _NAME.fullmatch(name):
         message["name"] = name
     return message
 
 
-def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+def _call(call: Mapping[str, Any], signed: Mapping[str, Any] | None) -> dict[str, Any]:
     arguments = json.dumps(call.get("arguments") or {}, ensure_ascii=True)
     function = {"name": call["name"], "arguments": arguments}
-    return {"id": call["id"], "type": "function", "function": function}
+    return {"id": call["id"], "type": "function", "function": function, **(signed or {})}
 
 
 def _part(part: Part) -> dict[str, Any]:
@@ -151,18 +157,24 @@ class _Call:
     def __init__(self, number: int) -> None:
         self.number = number
         self.id = self.name = self.arguments = ""
+        self.signed: dict[str, Any] = {}
+
+    @property
+    def known_id(self) -> str:
+        """Its id, ours where it has none."""
+        return self.id or f"call_{self.number}"
 
     def made(self) -> ToolCall:
         arguments, fault = read_arguments(self.arguments)
-        id = self.id or f"call_{self.number}"
-        return ToolCall(id=id, name=self.name, arguments=arguments, fault=fault)
+        return ToolCall(id=self.known_id, name=self.name, arguments=arguments, fault=fault)
 
 
 class _PartialReply:
     """A reply that comes in chunks."""
 
-    def __init__(self, show: Showing) -> None:
+    def __init__(self, show: Showing, origin: str) -> None:
         self._show = show
+        self._thoughts = Thoughts(show, origin)
         self._text: list[str] = []
         self._refusal: list[str] = []
         self._calls: list[_Call] = []
@@ -181,13 +193,10 @@ class _PartialReply:
                 self._delta(choice.delta)
 
     def _delta(self, delta: Any) -> None:
-        # servers beside OpenAI say them
-        thought = getattr(delta, "reasoning_content", None) or getattr(delta, "reasoning", None)
-        if isinstance(thought, str) and thought:
-            self._show({"kind": "reasoning", "text": thought})
-        if delta.content:
-            self._text.append(delta.content)
-            self._show({"kind": "text", "text": delta.content})
+        text = self._thoughts.taken_from(delta)
+        if text:
+            self._text.append(text)
+            self._show({"kind": "text", "text": text})
         if getattr(delta, "refusal", None):
             self._refusal.append(delta.refusal)
             self._show({"kind": "refusal", "text": delta.refusal})
@@ -205,6 +214,7 @@ class _PartialReply:
             self._calls.append(known)
         known.id = piece.id or known.id
         added = ""
+        known.signed |= more_of(piece, ("extra_content",))
         if function is not None:
             known.name = known.name or function.name or ""
             added = function.arguments or ""
@@ -236,6 +246,8 @@ class _PartialReply:
             usage=usage,
             finish=finish,
             model=self._model,
+            extra=self._thoughts.kept({c.known_id: c.signed for c in self._calls if c.signed}),
+            parts=self._thoughts.parts,
         )
 
 

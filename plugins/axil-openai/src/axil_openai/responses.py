@@ -7,6 +7,7 @@ items of a reply are kept in ``Reply.extra`` and go back with its message.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,10 +23,12 @@ from axil_models import (
     ToolSpec,
     Usage,
     content_text,
+    kept_for,
     parameters_of_sdk,
     parts_of,
     read_arguments,
     reading_reply,
+    reasoning_parts,
     sdk_arguments,
     unsendable,
     valid_text,
@@ -44,6 +47,8 @@ _REFUSED = dict.fromkeys(("messages", "input", "instructions", "tools", "stream"
     "n": "A model gives one reply.",
 }
 _EXTRA = "openai_responses"
+_REASONS = re.compile(r"o\d|gpt-(?:[5-9]|\d\d)(?!\S*-chat)")
+"""OpenAI's models that reason; others refuse to be asked for what they reasoned."""
 
 
 class OpenAIResponsesModel(StreamedModel):
@@ -72,7 +77,10 @@ class OpenAIResponsesModel(StreamedModel):
         if text:
             asked["text"] = text
         settings.setdefault("store", False)
-        asked["input"] = _input(messages, bool(settings["store"]))
+        origin = f"{self.service.address} {asked['model']}"
+        asked["input"] = _input(messages, bool(settings["store"]), origin)
+        if self.service.is_openai and not settings["store"] and _REASONS.match(asked["model"]):
+            settings.setdefault("include", ["reasoning.encrypted_content"])
         if request.tools:
             asked["tools"] = [_tool(each, config.strict_tools) for each in request.tools]
         choice = chosen_tool(settings.get("tool_choice"))
@@ -91,7 +99,7 @@ class OpenAIResponsesModel(StreamedModel):
         create: Any = client.responses.create
         if not self._known:
             self._known = parameters_of_sdk(create)
-        partial = _PartialReply(show, self.service)
+        partial = _PartialReply(show, self.service, f"{self.service.address} {asked['model']}")
         async with await create(stream=True, **sdk_arguments(asked, self._known)) as stream:
             self.service.checked(stream.response.headers)
             with reading_reply():
@@ -111,23 +119,16 @@ def _tool(spec: ToolSpec, is_strict: bool) -> dict[str, Any]:
     }
 
 
-def _input(messages: Sequence[Message], is_stored: bool) -> list[dict[str, Any]]:
-    """Return the conversation as items."""
+def _input(messages: Sequence[Message], is_stored: bool, origin: str) -> list[dict[str, Any]]:
+    """Return the conversation as items: those of this service's replies as they came."""
     items: list[dict[str, Any]] = []
     for each in messages:
-        kept = _kept(each)
-        if kept is not None:
-            items += _returned(kept, is_stored)
+        kept = kept_for(each, _EXTRA, origin) or {}
+        if "output" in kept:
+            items += _returned(kept["output"], is_stored)
         else:
             items += _items(each)
     return items
-
-
-def _kept(message: Message) -> Sequence[Mapping[str, Any]] | None:
-    """Return the items that a reply of this API consisted of."""
-    extra = message.get("extra")
-    kept = cast("Mapping[str, Any]", extra).get(_EXTRA) if isinstance(extra, Mapping) else None
-    return cast("Mapping[str, Any]", kept).get("output") if isinstance(kept, Mapping) else None
 
 
 def _returned(kept: Sequence[Mapping[str, Any]], is_stored: bool) -> list[dict[str, Any]]:
@@ -199,8 +200,9 @@ _TEXTS = {
 class _PartialReply:
     """A reply that comes in events."""
 
-    def __init__(self, show: Showing, connection: Connection) -> None:
-        self._show, self._connection = show, connection
+    def __init__(self, show: Showing, connection: Connection, origin: str) -> None:
+        self._show, self._connection, self._origin = show, connection, origin
+        self._thoughts: list[str] = []
         self._calls: dict[int, tuple[int, str, str]] = {}
         self._items: dict[int, Any] = {}
         self._response: Any = None
@@ -211,6 +213,7 @@ class _PartialReply:
         if kind in _TEXTS:
             if event.delta:
                 self._show({"kind": _TEXTS[kind], "text": event.delta})
+                self._thoughts += [event.delta] if _TEXTS[kind] == "reasoning" else []
         elif kind == "response.output_item.added" and event.item.type == "function_call":
             item, number = event.item, len(self._calls)
             self._calls[event.output_index] = (number, item.call_id, item.name)
@@ -254,7 +257,8 @@ class _PartialReply:
             usage=usage if prices is None else prices.priced(usage),
             finish="refusal" if refused else _finish(response, bool(calls)),
             model=str(response.model or ""),
-            extra={_EXTRA: {"output": kept}},
+            extra={_EXTRA: {"origin": self._origin, "output": kept}},
+            parts=reasoning_parts(self._thoughts),
         )
 
 

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from axil.plugin import check_time
-from axil_models.formatters.text import FormatError, excerpt, fenced, without_thoughts
+from axil_models.formatters.text import FormatError, excerpt, fenced
+from axil_models.thoughts import without_thoughts
 from axil_models.values import plain_data
 
 _INTRODUCTION = "Answer with a single JSON object: no code fence, no other text."

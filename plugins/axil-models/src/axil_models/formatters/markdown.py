@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from axil_models.formatters.json import Json
-from axil_models.formatters.text import FormatError, without_thoughts
+from axil_models.formatters.text import FormatError
+from axil_models.thoughts import without_thoughts
 from axil_models.values import as_text
 
 _HEADING = re.compile(r"(#{1,6})([ \t]+)(.*)")

@@ -16,7 +16,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from axil_models.formatters.text import FormatError, excerpt, without_thoughts
+from axil_models.formatters.text import FormatError, excerpt
+from axil_models.thoughts import without_thoughts
 from axil_models.values import as_text
 
 _ALONE = re.compile(r"([^\W\d][\w -]*):[ \t]*\r?")

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from axil_models.formatters.json import Json
-from axil_models.formatters.text import FormatError, excerpt, without_thoughts
+from axil_models.formatters.text import FormatError, excerpt
+from axil_models.thoughts import without_thoughts
 from axil_models.values import as_text
 
 _ESCAPED = re.compile(r"^\\(\\*<[^<>\n/\\]+>)", re.MULTILINE)

@@ -15,28 +15,6 @@ class FormatError(ProblemError, ValueError):
     """
 
 
-_THOUGHT = re.compile(r"\s*<(think|thinking)>", re.IGNORECASE)
-_ENDS = {name: re.compile(f"</{name}>", re.IGNORECASE) for name in ("think", "thinking")}
-_REST_OF_THOUGHT = re.compile(r"\A.*?</(?:think|thinking)>", re.DOTALL | re.IGNORECASE)
-
-
-def without_thoughts(text: str) -> str:
-    """Return a reply without ``<think>`` blocks before it; also where only their end was sent.
-
-    >>> without_thoughts("<think>hm {}</think>{}"), without_thoughts("hm</think> yes")
-    ('{}', 'yes')
-    """
-    at = 0
-    while (thought := _THOUGHT.match(text, at)) is not None:
-        end = _ENDS[thought[1].lower()].search(text, thought.end())
-        at = len(text) if end is None else end.end()
-    text = text[at:].strip()
-    opened = re.search(r"<think(?:ing)?>", text, re.IGNORECASE)
-    if opened is None and (rest := _REST_OF_THOUGHT.match(text)) is not None:
-        text = text[rest.end() :].lstrip()
-    return text
-
-
 _OPENS = re.compile(r"[ \t]*(`{3,})[^`]*")
 _CLOSES = re.compile(r"[ \t]*(`{3,})[ \t]*")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from axil_models.formatters.text import without_thoughts
+from axil_models.thoughts import without_thoughts
 from axil_models.values import as_text
 
 

@@ -361,8 +361,8 @@ export class RunPage {
     if (Object.keys(config).length) inside.push(details("settings", block(config)))
     for (const firing of this.isAtEnd ? this.live.firings.values() : []) {
       if (keyOf(firing.path) !== keyOf(path)) continue
-      const { text, fields, notes } = replyOf(firing.chunks)
-      inside.push(make("h3", {}, firing.state), text ? block(text) : null, fields ? block(fields) : null,
+      const { text, fields, thoughts, notes } = replyOf(firing.chunks)
+      inside.push(make("h3", {}, firing.state), thoughts ? details("reasoning", block(thoughts)) : null, text ? block(text) : null, fields ? block(fields) : null,
         firing.error ? make("p", { class: "is-failed" }, firing.error) : null)
       for (const note of notes.slice(-20)) inside.push(block(note))
     }
@@ -407,6 +407,7 @@ export class RunPage {
     const inside = [make("div", { class: "soft" }, `${part.name} at ${seconds(part.at)}`)]
     const isObject = value && typeof value === "object"
     if (part.name.startsWith("model:") && isObject) {
+      for (const each of value.parts || []) inside.push(details(each.type, block(each.text || each)))
       if (value.text) inside.push(block(value.text))
       for (const call of value.tool_calls || []) inside.push(make("div", {}, `calls ${call.name}`), block(call.arguments))
       const usage = value.usage || {}

@@ -178,11 +178,12 @@ export function scopeOf(plan, path) {
   return scope
 }
 
-// What counts of a firing's chunks: its words, the fields of a structured reply in their place, and notes.
+// What counts of a firing's chunks: its words, the fields of a structured reply in their place, thoughts, and notes.
 export function replyOf(chunks) {
-  const found = { text: "", fields: null, notes: [] }
+  const found = { text: "", fields: null, thoughts: "", notes: [] }
   for (const chunk of chunks) {
     if (chunk.kind === "output") found.fields = { ...chunk.fields }
+    else if (chunk.kind === "reasoning") found.thoughts += chunk.text
     else if (chunk.kind !== "text") found.notes.push(chunk)
     else if (!found.fields) found.text += chunk.text
     // a call of a tool, or its result, ends a reply

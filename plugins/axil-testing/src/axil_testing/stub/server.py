@@ -8,7 +8,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Final
@@ -74,6 +74,8 @@ class Stub:
         self.requests: list[Asked] = []
         self._delay = delay_seconds
         self._cache = PromptCache(marked=dialect == "messages") if caches else None
+        self.refuses: Callable[[Any], str] | None = None
+        """Given the body of a request: why it is refused with 400; empty: it is not."""
         self.counted: list[tuple[int, int]] = []
         """Of each request its tokens, and how many of them the prompt cache knew."""
         self._acts: list[Act] = []
@@ -181,6 +183,8 @@ class Stub:
         until = time.monotonic() + _TOGETHER_SECONDS
         while self._tally.most < act.together and time.monotonic() < until:
             await line.wait(0.01)
+        if self.refuses is not None and (fault := self.refuses(asked.body)):
+            act = replace(act, status=400, message=fault)
         if act.status != 200:
             await line.whole(act.status, self.dialect.error(act), act.headers)
             return True

@@ -1,0 +1,81 @@
+"""Agents of which one text is wanted answer in prose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from axil import RootGraph
+from axil_agent import Agent, ReplyError, Scripted, SingleAgent
+
+
+def between(model: Any, keys: Any, **settings: Any) -> Any:
+    """Return the output of an agent whose out-edge carries ``keys``."""
+    g = RootGraph("g")
+    node = g.create_node(Agent, name="w", model=model, **settings)
+    g.edge_from_entry(node, ["q"])
+    g.edge_to_exit(node, keys)
+    return g.build().invoke({"q": "?"})[0]
+
+
+def test_an_agent_without_fields_answers_in_prose():
+    model = Scripted(["An axil is an angle."])
+    assert SingleAgent(model).invoke({"q": "?"}) == {"message": "An axil is an angle."}
+    assert between(model, None) == {"message": "An axil is an angle."}
+    assert all("JSON" not in str(r.messages) and r.output is None for r in model.requests)
+    assert all("Response" not in str(r.messages) for r in model.requests)
+
+
+@pytest.mark.parametrize(
+    ("reply", "output"),
+    [
+        ("plain words", "plain words"),
+        ('{"angle": "in a field"}', "in a field"),
+        ('```json\n{"angle": "in a fence"}\n```', "in a fence"),
+        ('{"other": 1}', '{"other": 1}'),
+        ('So: {"angle": 1}', 'So: {"angle": 1}'),
+        ('{"angle":', '{"angle":'),
+        ("<think>hm</think>\nwords", "words"),
+    ],
+)
+def test_what_is_no_json_with_the_one_field_is_its_value(reply, output):
+    model = Scripted([reply])
+    assert between(model, {"angle": "in five words"}) == {"angle": output}
+    assert (
+        model.requests[0]
+        .messages[-1]["content"]
+        .endswith("Response fields:\nAnswer only with the text of the field angle: in five words")
+    )
+
+
+def test_several_fields_are_asked_for_in_json():
+    model = Scripted(["words", '{"a": "1", "b": 2}'])
+    assert between(model, ["a", "b"]) == {"a": "1", "b": 2}
+    assert "Answer with a single JSON object" in str(model.requests[0].messages)
+
+
+class Mood(BaseModel):
+    mood: str = ""
+    level: int = 0
+
+
+@pytest.mark.parametrize("reply", ['{"level": 3}', "3", "```json\n3\n```"])
+def test_a_typed_field_of_a_state_is_asked_for_in_json_and_read_without(reply):
+    model = Scripted([reply])
+    g = RootGraph("g", state=Mood)
+    g.create_node(Agent, name="w", model=model, push_keys=["level"])
+    g.edge_from_entry("w")
+    g.edge_to_exit("w")
+    assert g.build().invoke({})[1]["level"] == 3
+    assert "JSON" in str(model.requests[0].messages)
+
+
+@pytest.mark.parametrize(
+    ("reply", "fault"),
+    [({"text": ""}, "it is empty"), ({"text": "I cannot.", "finish": "refusal"}, "AX805")],
+)
+def test_no_text_and_no_answer_are_not_taken_for_prose(reply, fault):
+    with pytest.raises(ReplyError, match=fault):
+        SingleAgent(Scripted([reply])).invoke({"q": "?"})
