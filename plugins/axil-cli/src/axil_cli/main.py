@@ -54,14 +54,6 @@ _BODIES = ("axil-", "asyncio_")
 """The beginning of the names of such threads."""
 OWN = frozenset({SELF, "axil-files", "axil-plugins", KERNEL})
 """Always admitted: with every plugin blocked one can still see which there are, and why."""
-_SUMMARIES = {
-    "run": "run a workflow file",
-    "check": "say everything that is wrong with workflow files, and what bounds them",
-    "show": "draw a workflow: as text, as mermaid, as data",
-    "schema": "print the JSON Schema of workflow files",
-    "runs": "look at kept runs, resume or fork them",
-}
-"""Summaries of this distribution's commands, so that asking for help imports none."""
 
 
 def main(argv: Sequence[str] | None = None, *, program: str = "") -> int:
@@ -212,13 +204,7 @@ def _listed() -> str:
         found = [each for each in registry.candidates("commands") if each.status != "blocked"]
     except ConfigError as error:  # settings that make no sense must not take the help away
         return "\n".join(map(str, error.problems))
-    lines = [
-        (
-            each.name,
-            _SUMMARIES.get(each.name) if each.distribution == SELF else _summary(each, registry),
-        )
-        for each in found
-    ]
+    lines = [(each.name, _summary(each, registry)) for each in found]
     width = max((len(name) for name, _ in lines), default=0)
     return "\n".join(
         ["commands:", *(f"  {name:<{width}}  {words}".rstrip() for name, words in lines)]
@@ -235,6 +221,8 @@ def _summary(command: Component, registry: Registry) -> str:
         words = str(metadata["Summary"] or "") if metadata is not None else ""
     words = clean(words).rstrip(".")
     words = words if words[1:2].isupper() else words[:1].lower() + words[1:]
+    if command.distribution == SELF:
+        return words
     return f"{words} ({command.distribution})" if words else f"({command})"
 
 
