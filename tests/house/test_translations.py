@@ -1,0 +1,59 @@
+"""Laws of the pages in Chinese: each has the code and the headings of the page it translates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.house.checkout import ROOT, shown, text_of
+from tests.house.test_docs import FENCE, HEADING, LINK, prose
+
+TRANSLATED = sorted(
+    [ROOT / "README.zh.md", *(ROOT / "docs/zh").rglob("*.md")],
+)
+
+
+def original(page: Path) -> Path:
+    """Return the page that a Chinese one translates."""
+    if page.name == "README.zh.md":
+        return ROOT / "README.md"
+    return ROOT / "docs" / page.relative_to(ROOT / "docs/zh")
+
+
+def code(page: Path) -> list[str]:
+    """Return the code of a page: its fences, and its lines that are indented as code."""
+    text = text_of(page)
+    indented = [line for line in FENCE.sub("", text).splitlines() if line.startswith("    ")]
+    return [*(match[0] for match in FENCE.finditer(text)), *indented]
+
+
+def levels(page: Path) -> list[int]:
+    """Return the levels of the headings of a page."""
+    return [len(found[0].split()[0]) for found in HEADING.finditer(FENCE.sub("", text_of(page)))]
+
+
+def places(page: Path) -> set[Path]:
+    """Return the files that a page links to, a translated page as its original."""
+    found = set()
+    for target in LINK.findall(prose(page)):
+        if ":" not in target and (name := target.partition("#")[0]):
+            file = (page.parent / name).resolve()
+            found.add(original(file) if file in TRANSLATED else file)
+    return found
+
+
+def test_the_pages_that_newcomers_need_are_translated():
+    tutorials = {page.name for page in (ROOT / "docs/tutorials").glob("*.md")}
+    assert {page.name for page in (ROOT / "docs/zh/tutorials").glob("*.md")} == tutorials
+    assert len(list((ROOT / "docs/zh/how-to").glob("*.md"))) >= 12
+
+
+@pytest.mark.parametrize("page", TRANSLATED, ids=shown)
+def test_a_translation_has_the_code_and_the_headings_of_its_original(page):
+    assert code(page) == code(original(page))
+    assert levels(page) == levels(original(page))
+
+
+@pytest.mark.parametrize("page", TRANSLATED, ids=shown)
+def test_a_translation_leads_where_its_original_leads(page):
+    assert places(original(page)) - places(page) - {page, ROOT / "docs/zh/index.md"} == set()
