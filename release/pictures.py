@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/pictures from a run of examples/newsroom.yaml: the terminal as SVG, the
+"""Makes the pictures of docs/pictures from a run of examples/newsroom.yaml: a terminal as SVG, the
 page of ``axil serve`` as PNG.
 
 ``make pictures`` runs it; it needs playwright and a Chromium.

@@ -1,6 +1,6 @@
 """Laws of the site: it is built without a warning, has a page for each error, and fetches nothing.
 
-Building takes half a minute: ``make docs`` does it, ``make test`` holds only the rules of splitting.
+Building takes half a minute: ``make docs`` does it; ``make test`` holds the rules of splitting.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.house.checkout import text_of
 
 pytest.importorskip("material", reason="the site needs mkdocs-material")
 
-from release import pages  # noqa: E402 - it needs MkDocs
+from release import pages
 
 building = pytest.mark.skipif(
     os.environ.get("AXIL_HYPOTHESIS") != "thorough", reason="part of make docs"
