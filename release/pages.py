@@ -8,6 +8,7 @@ for programs that read, each with its Markdown beside its HTML.
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 import tomllib
@@ -26,6 +27,7 @@ LINK = re.compile(r"(\]\()([^)\s]+)((?: \"[^\"]*\")?\))")
 ENTRY = re.compile(r"^(?:-|\d+\.) \[`?(.+?)`?\]\(([^)#]+\.md)\)(.*)$")
 HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
 ID_ROW = re.compile(r"^\| (AX\d{3}) \|(.*?)(?<!\\)\|(.*)\|$", re.MULTILINE)
+BETWEEN_HAN = re.compile(r"(?<=[\u4e00-\u9fff])(?=[\u4e00-\u9fff])")
 FOLDERS = {
     "Tutorials": "tutorials",
     "How-to": "how-to",
@@ -247,7 +249,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write ``llms.txt``, and each page as Markdown beside its HTML."""
+    """Write ``llms.txt``, each page as Markdown beside its HTML, and the index of the search with
+    Chinese characters apart: without a dictionary it knows no words.
+    """
     written: dict[str, str] = config.extra["written"]
     target = Path(config.site_dir)
     lines = [f"# {config.site_name}", "", f"> {config.site_description}", ""]
@@ -260,3 +264,9 @@ def on_post_build(config: MkDocsConfig) -> None:
     for place, text in written.items():
         if not place.startswith("files/"):
             (target / place).write_text(text, "utf-8")
+    index = target / "search/search_index.json"
+    found = json.loads(index.read_text("utf-8"))
+    for each in found["docs"]:
+        for name in ("title", "text"):
+            each[name] = BETWEEN_HAN.sub("\u200b", each[name])
+    index.write_text(json.dumps(found, ensure_ascii=False, separators=(",", ":")), "utf-8")
