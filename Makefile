@@ -42,7 +42,7 @@ help:
 	@echo "make docs    check links, ids and examples of the pages, and that the site can be built"
 	@echo "make site    build the pages as a site with search, in build/site"
 	@echo "make pictures    make the pictures of docs/pictures anew from a run; needs a Chromium"
-	@echo "make manifests   write what is made of the code: manifests, the reference of plugins, the pages of the examples"
+	@echo "make manifests   write what is made of the code: manifests, the reference of plugins, pages of examples, code of translations"
 	@echo "make changelog   write the fragments of changelog.d/ into CHANGELOG.md, as VERSION=…"
 	@echo "make clean   remove .venv and whatever was built"
 

@@ -8,24 +8,7 @@ from pathlib import Path
 import pytest
 from tests.house.checkout import ROOT, shown, text_of
 from tests.house.test_docs import FENCE, HEADING, LINK, prose
-
-INDEX = ROOT / "docs/zh/index.md"
-"""The list of all of them; it translates no page."""
-TRANSLATED = [ROOT / "README.zh.md", *sorted((ROOT / "docs/zh").rglob("*/*.md"))]
-
-
-def original(page: Path) -> Path:
-    """Return the page that a Chinese one translates."""
-    if page.name == "README.zh.md":
-        return ROOT / "README.md"
-    return ROOT / "docs" / page.relative_to(ROOT / "docs/zh")
-
-
-def code(page: Path) -> list[str]:
-    """Return the code of a page: its fences, and its lines that are indented as code."""
-    text = text_of(page)
-    indented = [line for line in FENCE.sub("", text).splitlines() if line.startswith("    ")]
-    return [*(match[0] for match in FENCE.finditer(text)), *indented]
+from tests.house.translations import INDEX, TRANSLATED, code, original, with_code
 
 
 def levels(page: Path) -> list[int]:
@@ -57,10 +40,17 @@ def test_the_pages_that_newcomers_need_are_translated():
 
 @pytest.mark.parametrize("page", TRANSLATED, ids=shown)
 def test_a_translation_has_the_code_and_the_headings_of_its_original(page):
-    assert code(page) == code(original(page))
+    assert code(text_of(page)) == code(text_of(original(page))), "make manifests copies code"
     assert levels(page) == levels(original(page))
 
 
 @pytest.mark.parametrize("page", TRANSLATED, ids=shown)
 def test_a_translation_leads_where_its_original_leads(page):
     assert places(original(page)) - places(page) == set()
+
+
+def test_the_code_of_an_original_is_copied():
+    source = "# A\n\n```python\nnew()\n```\n\n    $ new\n\nend\n"
+    text = "# 甲\n\n```python\nold()\n```\n\n    $ old\n\n完\n"
+    assert with_code(text, source) == "# 甲\n\n```python\nnew()\n```\n\n    $ new\n\n完\n"
+    assert with_code("# 甲\n", source) == "# 甲\n"
