@@ -17,5 +17,6 @@ from axil_cli.draft.errors import DraftError as DraftError
 from axil_cli.draft.files import Draft as Draft, draft_of as draft_of
 from axil_cli.draft.record import DraftRecord as DraftRecord
 from axil_cli.plain import as_json as as_json, table_lines as table_lines
+from axil_cli.progress import Progress as Progress
 from axil_cli.record import find_run as find_run
 from axil_cli.worker import Submit as Submit, Worker as Worker
