@@ -34,6 +34,7 @@ def test_a_table_has_a_row_for_each_field_of_the_output_and_each_question():
     html = result(output={"title": "a", "text": "b\nc"}, questions=(asked,))._repr_html_()
     rows = html.count("<tr>")
     assert rows == 6  # status, run_id, two fields, a question, usage
+    assert ">0 firings, 0.00 s</td>" in html
     for head, text in (("title", "a"), ("text", "b\nc"), ("asked by sign", "Sign as?")):
         assert f"<th>{head}</th>" in html
         assert f">{text}</td>" in html

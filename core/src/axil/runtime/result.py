@@ -161,6 +161,10 @@ class Result(Generic[S]):
                 rows += cast("Mapping[str, Any]", value).items()
             elif name == "questions":
                 rows += [(f"asked by {question.node}", question.text) for question in value]
+            elif name == "usage":
+                tokens = (f"{count} {kind}" for kind, count in value.tokens.items())
+                counts = (f"{value.firings} firings", f"{value.seconds:.2f} s", *tokens)
+                rows.append((name, ", ".join(counts) + f", cost {value.cost}" * bool(value.cost)))
             elif value:
                 rows.append((name, value))
         cells = (
