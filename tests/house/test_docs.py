@@ -122,6 +122,15 @@ def test_no_error_id_is_explained_twice(root):
     assert sorted(ids) == sorted(set(ids))
 
 
+def test_every_plugin_is_on_the_page_of_distributions(root, members):
+    listed = re.findall(
+        r"^\| \[([\w-]+)\]", text_of(root / "docs/reference/distributions.md"), re.MULTILINE
+    )
+    assert sorted(listed) == sorted(
+        each.name for each in members if each.folder.parent.name != "contrib"
+    )
+
+
 def test_everything_a_member_registers_is_documented(root, member):
     pages = [member.folder / "README.md", *sorted((root / "docs/reference").rglob("*.md"))]
     words = set(re.findall(r"[\w.-]+", "\n".join(page.read_text("utf-8") for page in pages)))
