@@ -1,4 +1,4 @@
-# help · demo · cluster · test · check · bench · docs · manifests · changelog · clean          Needs Python 3.11+ and make; everything else goes into .venv.
+# help · demo · cluster · test · check · bench · docs · site · manifests · changelog · clean          Needs Python 3.11+ and make; everything else goes into .venv.
 
 PYTHON    ?= python3
 VENV      := .venv
@@ -29,7 +29,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Tests start many processes: each would compile every module again where bytecode is not kept.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo cluster test check style types arrows alone lowest kits thorough foreign temporal ray browser bench docs manifests changelog clean
+.PHONY: help demo cluster test check style types arrows alone lowest kits thorough foreign temporal ray browser bench docs site pictures manifests changelog clean
 .DEFAULT_GOAL := help
 
 help:
@@ -39,8 +39,10 @@ help:
 	@echo "make check   style, types, import arrows, each member alone from its built wheel, also with the lowest versions that it declares,"
 	@echo "             the conformance kit on everything that members register, the laws at length, servers of others, the page in a browser"
 	@echo "make bench   measure beside others; never part of the tests"
-	@echo "make docs    check links, ids and examples of the pages"
-	@echo "make manifests   write what is made of the code: manifests, the reference of plugins, the pages of the examples"
+	@echo "make docs    check links, ids and examples of the pages, and that the site can be built"
+	@echo "make site    build the pages as a site with search, in build/site"
+	@echo "make pictures    make the pictures of docs/pictures anew from a run; needs a Chromium"
+	@echo "make manifests   write what is made of the code: manifests, the reference of plugins, pages of examples, code of translations"
 	@echo "make changelog   write the fragments of changelog.d/ into CHANGELOG.md, as VERSION=…"
 	@echo "make clean   remove .venv and whatever was built"
 
@@ -76,7 +78,7 @@ cluster: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: style types arrows plainly alone lowest kits thorough foreign temporal ray browser
+check: style types arrows docs plainly alone lowest kits thorough foreign temporal ray browser
 
 style: $(STAMP)
 	$(BIN)/ruff check
@@ -165,9 +167,25 @@ bench: $(STAMP)
 	@$(if $(STREAM),$(BIN)/python benchmarks/stream.py)
 	@$(if $(LARGE),$(BIN)/python benchmarks/large.py)
 
-# The pages are plain Markdown: nothing to build, but links, ids and examples can be wrong.
+# The pages are plain Markdown, but links, ids and examples can be wrong, and what the site makes of them.
 docs: $(STAMP)
-	$(BIN)/python -m pytest tests/house/test_docs.py
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/house/test_docs.py tests/house/test_translations.py tests/house/test_site.py
+
+# Needs nothing but MkDocs and its theme: a fresh clone has its site in a minute. Nothing in it is fetched from another host.
+#   python -m http.server --directory build/site
+SITE_TOOLS := $(shell sed -n 's/^    "\(mkdocs-material.*\)",/\1/p' pyproject.toml)
+$(VENV)/site: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet "$(SITE_TOOLS)"
+	touch $@
+
+site: $(VENV)/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "build/site/index.html"
+
+# The pictures of the README and of the first page.
+pictures: $(STAMP)
+	$(BIN)/python release/pictures.py
 
 # The fragments of changelog.d/ as a section of CHANGELOG.md; without VERSION they are only shown.
 changelog: $(STAMP)

@@ -88,9 +88,14 @@ def main() -> int:
         if template.read_text("utf-8") != text:
             template.write_text(text, "utf-8")
             sys.stdout.write(f"{template.relative_to(ROOT)}\n")
-    from tests.house import doors, reference, stubs
+    from tests.house import doors, reference, stubs, translations
 
-    written = {reference.PAGE: reference.page(), **doors.pages(), **stubs.stubs()}
+    written = {
+        reference.PAGE: reference.page(),
+        **doors.pages(),
+        **stubs.stubs(),
+        **translations.renewed(),
+    }
     for path, text in written.items():
         page = ROOT / path
         if not page.is_file() or page.read_text("utf-8") != text:

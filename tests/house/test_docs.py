@@ -68,7 +68,14 @@ def test_every_link_leads_somewhere(pages):
     assert faults(pages, broken_links) == {}
 
 
-@pytest.mark.parametrize("page", [page for page in all_pages() if program(page)], ids=shown)
+def is_translated(page: Path) -> bool:
+    """Return whether a page has the code of another one: test_translations.py."""
+    return "zh" in page.parts or page.name.endswith(".zh.md")
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in all_pages() if program(page) and not is_translated(page)], ids=shown
+)
 def test_the_examples_of_a_page_run(page, tmp_path):
     if "wordllama" in program(page):
         pytest.importorskip("wordllama", reason="it has no wheel for Python 3.14")
@@ -113,6 +120,15 @@ def test_no_error_id_is_explained_twice(root):
         re.MULTILINE,
     )
     assert sorted(ids) == sorted(set(ids))
+
+
+def test_every_plugin_is_on_the_page_of_distributions(root, members):
+    listed = re.findall(
+        r"^\| \[([\w-]+)\]", text_of(root / "docs/reference/distributions.md"), re.MULTILINE
+    )
+    assert sorted(listed) == sorted(
+        each.name for each in members if each.folder.parent.name != "contrib"
+    )
 
 
 def test_everything_a_member_registers_is_documented(root, member):

@@ -1,5 +1,7 @@
 """The made parts of the pages of docs/examples: drawing, cost table and run of each application in
-examples/teams. ``make manifests`` writes them, ``test_teams.py`` holds them to the examples.
+examples/teams; and the drawings of the page of teams.
+
+``make manifests`` writes them, ``test_teams.py`` holds them to the examples.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from axil_models import Prices, Usage
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples/teams"
 PAGES = ROOT / "docs/examples"
+TEAMS = ROOT / "docs/how-to/teams.md"
 INPUTS = {
     "company": "Print the primes below 30.",
     "debate": "Should the office move to the country?",
@@ -113,7 +116,7 @@ async def _desk(folder: Path, seen: Seen) -> tuple[str, list[str]]:
     result = await graph.resume(result.run_id, answers=answers, **ways)
     message = hear("customer, later: What about my order 17?")
     again = await graph.run({"message": message}, observers=[seen])
-    return graph.draw("mermaid"), [str(result.output["message"]), str(again.output["message"])]
+    return graph.draw("svg"), [str(result.output["message"]), str(again.output["message"])]
 
 
 async def _team(name: str, folder: Path, seen: Seen) -> tuple[str, list[str]]:
@@ -124,7 +127,7 @@ async def _team(name: str, folder: Path, seen: Seen) -> tuple[str, list[str]]:
         result = await workflow.run(
             INPUTS[name], workspace=folder, allow=frozenset(allow), observers=[seen]
         )
-    return workflow.draw("mermaid"), [str(m["content"]) for m in result.messages]
+    return workflow.draw("svg"), [str(m["content"]) for m in result.messages]
 
 
 def parts_of(name: str, folder: Path) -> tuple[Mapping[str, str], list[str]]:
@@ -139,19 +142,37 @@ def parts_of(name: str, folder: Path) -> tuple[Mapping[str, str], list[str]]:
         if key is not None:
             os.environ["OPENAI_API_KEY"] = key
     return {
-        "mermaid": drawing,
+        "svg": drawing,
         "text": seen.run(is_parallel=name != "support"),
         "table": seen.table(),
     }, answers
 
 
+def sections() -> list[tuple[str, str]]:
+    """Return the teams of the page of teams, each with the file of a node that it shows."""
+    return re.findall(
+        r"^## `(\w+)`\n.*?^```yaml\n(.*?)^```\n\n!\[\1\]\(pictures/\1\.svg\)\n",
+        TEAMS.read_text("utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    """Return a file with the node of a section."""
+    node = "".join(f"      {line}\n" for line in text.splitlines())
+    file = folder / "team.yaml"
+    file.write_text(
+        "version: 1\ngraph:\n  id: team\n"
+        f"  start: [{name}]\n  nodes:\n    - id: {name}\n{node}  edges: []\n",
+        "utf-8",
+    )
+    return file
+
+
 def filled(page: str, parts: Mapping[str, str]) -> str:
     """Return a page with its made parts."""
-    for kind in ("mermaid", "text"):
-        block = f"```{kind}\n{parts[kind].rstrip()}\n```"
-        page = re.sub(
-            rf"^```{kind}\n.*?^```$", lambda _, b=block: b, page, count=1, flags=re.M | re.S
-        )
+    block = f"```text\n{parts['text'].rstrip()}\n```"
+    page = re.sub(r"^```text\n.*?^```$", lambda _: block, page, count=1, flags=re.M | re.S)
     table = parts["table"]
     return re.sub(
         r"^\| agent \|.*?\n(?=\n)", lambda _: f"{table}\n", page, count=1, flags=re.M | re.S
@@ -160,10 +181,16 @@ def filled(page: str, parts: Mapping[str, str]) -> str:
 
 def main() -> None:
     """Write the made parts of all pages."""
-    for page in sorted(PAGES.glob("*.md")):
+    for name in [*INPUTS, "support"]:
+        page = PAGES / f"{name}.md"
         with tempfile.TemporaryDirectory() as folder:
-            parts, _ = parts_of(page.stem, Path(folder))
+            parts, _ = parts_of(name, Path(folder))
         page.write_text(filled(page.read_text("utf-8"), parts), "utf-8")
+        (PAGES / f"pictures/{name}.svg").write_text(parts["svg"], "utf-8")
+    for name, text in sections():
+        with tempfile.TemporaryDirectory() as folder:
+            drawing = axil_files.load(written(Path(folder), name, text)).draw("svg")
+        (TEAMS.parent / f"pictures/{name}.svg").write_text(drawing, "utf-8")
 
 
 if __name__ == "__main__":

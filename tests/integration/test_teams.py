@@ -5,13 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.team_pages import EXAMPLES, PAGES, filled, parts_of, support
+from tests.integration.team_pages import (
+    EXAMPLES,
+    PAGES,
+    TEAMS,
+    filled,
+    parts_of,
+    sections,
+    support,
+    written,
+)
 
 import axil_files
 from axil_agent import Scripted, models_through
@@ -19,38 +27,22 @@ from axil_cli.main import main
 from axil_testing.stub import Stub
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/how-to/teams.md").read_text("utf-8")
-SECTIONS = re.findall(
-    r"^## `(\w+)`\n.*?^```yaml\n(.*?)^```\n\n```mermaid\n(.*?)^```\n",
-    PAGE,
-    re.MULTILINE | re.DOTALL,
-)
+SECTIONS = sections()
 PROJECT = tomllib.loads((ROOT / "plugins/axil-teams/pyproject.toml").read_text("utf-8"))["project"]
 
 
-def written(folder: Path, name: str, text: str) -> Path:
-    """Return a file with the node of a section."""
-    node = "".join(f"      {line}\n" for line in text.splitlines())
-    file = folder / "team.yaml"
-    file.write_text(
-        "version: 1\ngraph:\n  id: team\n"
-        f"  start: [{name}]\n  nodes:\n    - id: {name}\n{node}  edges: []\n",
-        "utf-8",
-    )
-    return file
-
-
 def test_every_team_is_on_the_page():
-    assert sorted(name for name, _, _ in SECTIONS) == sorted(PROJECT["entry-points"]["axil.nodes"])
+    assert sorted(name for name, _ in SECTIONS) == sorted(PROJECT["entry-points"]["axil.nodes"])
 
 
-@pytest.mark.parametrize(("name", "text", "drawing"), SECTIONS, ids=[s[0] for s in SECTIONS])
+@pytest.mark.parametrize(("name", "text"), SECTIONS, ids=[s[0] for s in SECTIONS])
 def test_the_drawing_of_a_team_is_that_of_its_file_which_runs(
-    capsys: Any, tmp_path: Path, name: str, text: str, drawing: str
+    capsys: Any, tmp_path: Path, name: str, text: str
 ) -> None:
     file = written(tmp_path, name, text)
     workflow = axil_files.load(file)
-    assert workflow.draw("mermaid").rstrip() == drawing.rstrip()
+    drawing = (TEAMS.parent / f"pictures/{name}.svg").read_text("utf-8")
+    assert workflow.draw("svg") == drawing, "make manifests writes it anew"
     assert workflow.invoke("The task.").status == "done"
     assert main(["check", str(file)]) == 0
     said = capsys.readouterr().out
@@ -81,7 +73,9 @@ def test_the_page_of_an_example_shows_its_drawing_its_cost_and_its_run(name: str
     assert filled(page, parts) == page, "make manifests writes it anew"
     assert answers[0] == ANSWERS.get(name, "The money is on its way.")
     assert answers[0] in page
-    assert all(part.strip() in page for part in parts.values())
+    assert (PAGES / f"pictures/{name}.svg").read_text("utf-8") == parts["svg"]
+    assert f"(pictures/{name}.svg)" in page
+    assert all(parts[kind].strip() in page for kind in ("text", "table"))
 
 
 @pytest.mark.skipif(

@@ -59,7 +59,7 @@ def test_help_lists_commands_without_importing_them(axil, registry):
     done = axil("--help")
     assert done.code == 0
     words = " ".join(done.out.split())
-    for line in ("run run a workflow file", "schema print"):
+    for line in ("run run a workflow", "schema print", "batch run a", "worker execute the runs"):
         assert line in words
     assert "hello" in done.out
     listed = done.out.partition("commands:\n")[2].splitlines()

@@ -1484,11 +1484,10 @@ def test_the_json_schema_holds_the_config_of_what_is_installed():
         for rule in schema["$defs"]["nodes"]["allOf"]
         if rule["if"]["properties"]["type"]["const"] == "tick"
     )
-    assert tick["then"]["properties"]["config"]["properties"]["every"]["type"] == "number"
-    assert (
-        tick["then"]["properties"]["config"]["properties"]["inner"]["$ref"]
-        == "#/$defs/nodes.tick.Inner"
-    )
+    settings = tick["then"]["properties"]["config"]["properties"]
+    variable = {"$ref": "#/$defs/variable"}
+    assert settings["every"]["anyOf"] == [{"title": "Every", "type": "number"}, variable]
+    assert settings["inner"]["anyOf"] == [{"$ref": "#/$defs/nodes.tick.Inner"}, variable]
     assert "nodes.tick.Inner" in schema["$defs"]
     references = set(_references(schema))
     assert {

@@ -63,6 +63,11 @@ class Workflow(Generic[S]):
         self._defaults: Options | None = None
         self._services = LoopLocal(_Services)
 
+    def __repr__(self) -> str:
+        spec = self.spec
+        counts = f"{len(spec.nodes)} nodes, {len(spec.edges)} edges"
+        return f'<{type(self).__name__} "{spec.id}": {counts}>'
+
     @property
     def spec(self) -> GraphSpec:
         """Return the graph as data."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, cast
 
 from axil.contract.context import Channel, Clock, Question
 from axil.contract.messages import Message
@@ -33,6 +33,10 @@ else:
 _NONE: Any = None
 Prompts = Literal["off", "digests", "whole"]
 """The part of prompts that a journal keeps."""
+_SHOWN = ("status", "run_id", "output", "questions", "usage", "error")
+"""The fields of a result that are shown to people; the rest can be as large as a state."""
+_ROWS = 50
+"""Rows of a result in a notebook."""
 _METHODS = {
     "channel": "ask",
     "clock": "now",
@@ -138,10 +142,39 @@ class Result(Generic[S]):
     error: AxilError | None = None
 
     def __repr__(self) -> str:
-        from axil.secrecy import without_secrets
+        """Return the fields that say how the run ended, cut where they are long."""
+        fields = (
+            f"{name}={_short(repr(value), 300)}"
+            for name in _SHOWN
+            if (value := getattr(self, name)) or name == "status"
+        )
+        return f"{type(self).__name__}({', '.join(fields)})"
 
-        fields = (f"{name}={getattr(self, name)!r}" for name in self.__slots__)
-        return without_secrets(f"{type(self).__name__}({', '.join(fields)})")
+    def _repr_html_(self) -> str:
+        """Return the same as a table, for notebooks: a row for each field of the output."""
+        from html import escape
+
+        rows: list[tuple[str, Any]] = []
+        for name in _SHOWN:
+            value = getattr(self, name)
+            if name == "output" and isinstance(value, Mapping):
+                rows += cast("Mapping[str, Any]", value).items()
+            elif name == "questions":
+                rows += [(f"asked by {question.node}", question.text) for question in value]
+            elif name == "usage":
+                tokens = (f"{count} {kind}" for kind, count in value.tokens.items())
+                counts = (f"{value.firings} firings", f"{value.seconds:.2f} s", *tokens)
+                rows.append((name, ", ".join(counts) + f", cost {value.cost}" * bool(value.cost)))
+            elif value:
+                rows.append((name, value))
+        cells = (
+            f"<tr><th>{escape(_short(str(name), 100))}</th>"
+            f'<td style="text-align:left;white-space:pre-wrap">{escape(_short(str(value), 2000))}'
+            "</td></tr>"
+            for name, value in rows[:_ROWS]
+        )
+        more = f"<tr><td></td><td>… {len(rows) - _ROWS} more</td></tr>" * (len(rows) > _ROWS)
+        return f"<table>{''.join(cells)}{more}</table>"
 
     def __iter__(self) -> Any:
         """``output, attributes = result``."""
@@ -158,6 +191,15 @@ class Result(Generic[S]):
         if type(other) is type(self):
             return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
         return NotImplemented
+
+
+def _short(text: str, most: int) -> str:
+    """Return a text for people: without secrets and hidden characters, and not longer."""
+    from axil.contract.legible import legible
+    from axil.secrecy import without_secrets
+
+    shown = legible(without_secrets(text))
+    return shown if len(shown) <= most else f"{shown[:most]}… ({len(shown)} characters)"
 
 
 def made(

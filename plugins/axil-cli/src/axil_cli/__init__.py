@@ -9,6 +9,7 @@ _SUBJECTS = {
         "arguments": "add_shared_arguments",
         "command": "Command Exit Session equipped problems_of",
         "plain": "as_json table_lines",
+        "progress": "Progress",
         "record": "find_run",
         "worker": "Submit Worker add_watched_arguments",
         "logs": "log_as_json",

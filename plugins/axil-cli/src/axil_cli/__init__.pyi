@@ -19,6 +19,7 @@ from axil_cli.draft.record import DraftRecord as DraftRecord
 from axil_cli.logs import log_as_json as log_as_json
 from axil_cli.plain import as_json as as_json, table_lines as table_lines
 from axil_cli.probes import answered_probes as answered_probes
+from axil_cli.progress import Progress as Progress
 from axil_cli.record import find_run as find_run
 from axil_cli.worker import (
     Submit as Submit,

@@ -35,7 +35,7 @@ _STRUCTURED: Final = ("{", "[", "`")
 
 
 class Progress:
-    """An observer that writes what happens as a page."""
+    """An observer that writes what happens as a page; for one run."""
 
     def __init__(self, stream: TextIO, input: Any = None) -> None:
         """``input``: what the run is given; it is shown first."""

@@ -157,12 +157,23 @@ def workflow_schema(registry: Registry | None = None) -> dict[str, Any]:
     node = definitions["Node"]
     node["required"].remove("type")
     node["anyOf"] = [{"required": ["type"]}, {"required": ["use"]}]
+    for each in (schema, *definitions.values()):
+        _admit_variables(each)
+    definitions["variable"] = {"type": "string", "pattern": r"\$\{"}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,
         "title": "axil workflow file",
         "$defs": definitions,
     }
+
+
+def _admit_variables(schema: dict[str, Any]) -> None:
+    """Let each property also be a text with a variable, as ``max_iterations: ${ROUNDS}``."""
+    for name, value in schema.get("properties", {}).items():
+        if value.get("type") != "string" and "const" not in value:
+            said = {key: value.pop(key) for key in ("description", "default") if key in value}
+            schema["properties"][name] = {"anyOf": [value, {"$ref": "#/$defs/variable"}], **said}
 
 
 def _rule(kind: str, name: str, config: Any) -> dict[str, Any]:
@@ -195,4 +206,5 @@ def _config_schema(registry: Registry, kind: str, name: str, definitions: dict[s
         return {}
     for inner, definition in schema.pop("$defs", {}).items():
         definitions[f"{kind}.{name}.{inner}"] = definition
+    _admit_variables(schema)
     return schema if schema.get("required") else {"anyOf": [schema, {"type": "null"}]}

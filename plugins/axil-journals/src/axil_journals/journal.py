@@ -110,7 +110,7 @@ class JournalWriter(Protocol):
         ...
 
     def append(self, entry: Entry) -> None:
-        """Append an entry. It is safe when ``kept`` says so, and within seconds if nobody asks.
+        """Append an entry. It is safe when ``kept`` says so, and within seconds in any case.
 
         Raises: JournalError.
         """
