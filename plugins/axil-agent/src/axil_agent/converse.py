@@ -8,7 +8,6 @@ order of the calls, errors too. A reply that cannot be read is shown its fault a
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Protocol, cast
 
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json
+from pydantic import ValidationError
 
 from axil import LimitReached
 from axil.driver import Pause
@@ -34,7 +32,7 @@ from axil_agent.approval import Verdict, verdict
 from axil_agent.asker import asked_by
 from axil_agent.commands import plain_command, take_command
 from axil_agent.errors import ReplyError, TurnLimit
-from axil_agent.output_types import OutputType
+from axil_agent.output_types import OutputType, partial_fields
 from axil_models import (
     Command,
     Formatter,
@@ -170,29 +168,6 @@ class _Shown:
         """Show that what was shown does not count."""
         if self.count:
             self._emit({"kind": "reset", "chunks": self.count})
-
-
-def partial_fields(text: str, parts: Mapping[str, TypeAdapter[Any]]) -> dict[str, Any]:
-    """Return the fields of a reply that has not ended yet: those that are there and fit.
-
-    >>> parts = {"n": TypeAdapter(int), "words": TypeAdapter(list[str])}
-    >>> partial_fields('{"n": 3, "words": ["a", "b', parts)
-    {'n': 3, 'words': ['a']}
-    """
-    start = text.find("{")
-    if start < 0:
-        return {}
-    try:
-        given = from_json(text[start:], allow_partial=True)
-    except ValueError:
-        return {}
-    found: dict[str, Any] = {}
-    for name, kind in parts.items():
-        if name in given:
-            with contextlib.suppress(ValidationError):
-                value = kind.validate_python(given[name])
-                found[name] = kind.dump_python(value, mode="json")
-    return found
 
 
 async def think(

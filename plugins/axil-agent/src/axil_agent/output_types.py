@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, cast
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
-from pydantic_core import SchemaError
+from pydantic_core import SchemaError, from_json
 
 from axil import ConfigError, Problem
 from axil_agent.prompt import Wiring
@@ -144,6 +144,29 @@ class OutputType:
         if "fault" in result:
             raise ValueError(str(result["fault"]))
         return given[0] if given else result.get("value")
+
+
+def partial_fields(text: str, parts: Mapping[str, TypeAdapter[Any]]) -> dict[str, Any]:
+    """Return the fields of a reply that has not ended yet: those that are there and fit.
+
+    >>> parts = {"n": TypeAdapter(int), "words": TypeAdapter(list[str])}
+    >>> partial_fields('{"n": 3, "words": ["a", "b', parts)
+    {'n': 3, 'words': ['a']}
+    """
+    start = text.find("{")
+    if start < 0:
+        return {}
+    try:
+        given = from_json(text[start:], allow_partial=True)
+    except ValueError:
+        return {}
+    found: dict[str, Any] = {}
+    for name, kind in parts.items():
+        if name in given:
+            with suppress(ValidationError):
+                value = kind.validate_python(given[name])
+                found[name] = kind.dump_python(value, mode="json")
+    return found
 
 
 def field_of(wiring: Wiring) -> str:
