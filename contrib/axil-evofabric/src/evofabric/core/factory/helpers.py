@@ -82,11 +82,12 @@ def safe_set_attr(data: Any, name: str, value: Any) -> None:
 
 def safe_convert_to_schema(data: Any, schema: Any) -> Any:
     """Give the fields of a mapping, model or object as an instance of ``schema``, unvalidated."""
+    given: Any = data
     if isinstance(data, BaseModel):
         values = {name: getattr(data, name) for name in type(data).model_fields}
     elif isinstance(data, Mapping):
         values = dict(cast("Mapping[str, Any]", data))
     else:
-        held: dict[str, Any] = dict(vars(cast("Any", data)))
+        held: dict[str, Any] = vars(given)
         values = {name: value for name, value in held.items() if not name.startswith("_")}
     return schema.model_construct(**values) if is_basemodel(schema) else values
