@@ -16,7 +16,7 @@ BUDGETS = {
     "registry": (915, 5),  # deprecations; metadata of distributions; extras of components
     "contract": (2080, 12),  # secrets in pieces; what observers receive; known messages
     "typed": (1450, 5),  # schemas of models, reducers, views of a typed state, known messages
-    "compiler": (2635, 11),  # folding; declared fields; formatters on edges; migrations
+    "compiler": (2645, 11),  # folding; declared fields; formatters; migrations; known messages
     "dependencies": (470, 4),  # from graph to graph; settings that name components; versions
     "runtime": (2420, 10),  # what the caller gave is unconfined; deadlines
     "builder": (1395, 4),  # signatures; templates; state shared inside; arguments that do not fit

@@ -101,7 +101,7 @@ class Plain(TypedDict):
 
 
 class Echo(ChatClientBase):
-    """Answers with a count, and what it was told last."""
+    """Answers with a count, and the last message."""
 
     prefix: str = "echo"
     _seen: list[Any] = PrivateAttr(default_factory=list)
