@@ -90,8 +90,10 @@ def _held(data: Any) -> dict[str, Any]:
         return {name: getattr(data, name) for name in type(data).model_fields}
     if isinstance(data, Mapping):
         return dict(cast("Mapping[str, Any]", data))
-    return {name: value for name, value in _attributes(data) if not name.startswith("_")}
+    return {
+        name: value for name, value in _attributes(cast("object", data)) if not name.startswith("_")
+    }
 
 
-def _attributes(data: Any) -> list[tuple[str, Any]]:
+def _attributes(data: object) -> list[tuple[str, Any]]:
     return list(vars(data).items())
