@@ -125,6 +125,7 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
         "a graph in Python that the user typed; that a journal names, with code",
     ),
     "axil_journals/pictures/live.py": ("import_module", _OWN),
+    "evofabric/core/tool/manager.py": ("exec_module", "a path of Python code, without grants"),
     "axil_openai/whole.py": ("import_module", _OWN),
     "axil_ray/actor.py": ("import_module", _OWN),
     "axil_ray/cluster.py": ("import_module", _OWN),

@@ -101,7 +101,7 @@ class Plain(TypedDict):
 
 
 class Echo(ChatClientBase):
-    """Answers with a count, and what it was told last."""
+    """Answers with a count, and the last message."""
 
     prefix: str = "echo"
     _seen: list[Any] = PrivateAttr(default_factory=list)
@@ -170,7 +170,8 @@ async def chain_of_messages() -> Any:
 
 async def whole_history_is_returned() -> Any:
     def more(state: Any) -> Any:
-        return {"messages": list(state.messages) + [AssistantMessage(content="new")]}  # noqa: RUF005
+        new = [AssistantMessage(content="new")]
+        return {"messages": list(state.messages) + new}
 
     return shown(await ran(chain(("a", more), ("b", more)), START))
 

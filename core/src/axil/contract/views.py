@@ -12,10 +12,9 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, cast
 
-from axil.contract.conversations import Conversation, is_conversation, only_new
 from axil.errors import StateError, did_you_mean
 from axil.kernel.state import State
-from axil.kernel.values import ATOMS, MISSING, Log, isolate, thaw, type_of
+from axil.kernel.values import ATOMS, MISSING, Conversation, Log, isolate, thaw, type_of
 
 
 def what_is_absent(state: State, name: str) -> str:
@@ -34,6 +33,36 @@ def names_in(state: State) -> Iterator[str]:
 _NOTHING_SHOWN: dict[str, Conversation] = {}  # shared by views that showed none; never changed
 _NOTHING_YET: dict[str, Any] = {}  # shared by views in which nothing was kept; never changed
 _READ_ONLY: dict[str, Any] = {}  # what was written to a view that takes nothing
+
+
+def shown_of(
+    state: State, name: str, shown: dict[str, Conversation], *, is_fixed: bool
+) -> tuple[dict[str, Conversation], Any]:
+    """Return the conversations that a view has shown, and a field's value as it shows it."""
+    value = state[name]
+    field = state.schema.fields.get(name)
+    if type(value) is not Log or field is None or field.reducer.name != "append_messages":
+        return shown, isolate(value)
+    found = Conversation(value, (lambda: read_only(name)) if is_fixed else None)
+    return {**shown, name: found}, found
+
+
+def only_new(
+    delta: Mapping[str, Any], shown: Mapping[str, Conversation], held: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a delta with new messages only; also those that a body appended in place.
+
+    Args:
+        shown: the conversations that a view handed out, by field.
+        held: what the view holds by now.
+    """
+    written = dict(delta)
+    for name, conversation in shown.items():
+        given = written.get(name, held.get(name, conversation))
+        new = conversation.unsaid(given)
+        if new or name in written:
+            written[name] = new
+    return written
 
 
 class StateView(MutableMapping[str, Any]):
@@ -72,17 +101,11 @@ class StateView(MutableMapping[str, Any]):
             return own[name]
         value = self._peek(name)
         if type(value) not in ATOMS:
-            value = self._shown(cast("str", name), value)
+            self.shown, value = shown_of(
+                self._state, cast("str", name), self.shown, is_fixed=self.written is _READ_ONLY
+            )
             self._keep(cast("str", name), value)
         return value
-
-    def _shown(self, name: str, value: Any) -> Any:
-        if type(value) is not Log or not is_conversation(self._state.schema, name):
-            return isolate(value)
-        refused = self.written is _READ_ONLY
-        found = Conversation(value, (lambda: read_only(name)) if refused else None)
-        self.shown = {**self.shown, name: found}
-        return found
 
     def __axil_only_new__(self, delta: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a delta without the messages that were shown here."""

@@ -12,10 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType, MappingProxyType
 from typing import Any, SupportsIndex, cast
 
-from axil.contract.conversations import Conversation, is_conversation, only_new
-from axil.contract.views import InstanceView, names_in, read_only, what_is_absent
+from axil.contract.views import (
+    InstanceView,
+    names_in,
+    only_new,
+    read_only,
+    shown_of,
+    what_is_absent,
+)
 from axil.kernel.state import State
-from axil.kernel.values import MISSING, Log, isolate
+from axil.kernel.values import MISSING, Conversation, Log
 
 # all other __pydantic_…__ are the class's
 _NONE: Mapping[str, Any] = MappingProxyType({})
@@ -109,7 +115,7 @@ class ModelView(InstanceView):
             if value is MISSING:
                 raise AttributeError(what_is_absent(self._axil_state, name), name=name, obj=self)
             if name not in kept:
-                value = kept[name] = _shown(self, name, value)
+                value = kept[name] = _shown(self, name)
             return value
         if name.startswith("__pydantic_") and name not in _CLASS_SIDE:
             return getattr(model, name)
@@ -179,13 +185,11 @@ def _is_field(view: ModelView, name: str) -> bool:
     return whole is None and not state.schema.closed and name in state
 
 
-def _shown(view: Any, name: str, value: Any) -> Any:
-    if type(value) is not Log or not is_conversation(view._axil_state.schema, name):
-        return isolate(value)
-    refused = view._axil_written is None
-    found = Conversation(value, (lambda: read_only(name)) if refused else None)
-    view._axil_shown[name] = found
-    return found
+def _shown(view: Any, name: str) -> Any:
+    shown, fixed = view._axil_shown, view._axil_written is None
+    shown, value = shown_of(view._axil_state, name, shown, is_fixed=fixed)
+    object.__setattr__(view, "_axil_shown", shown)
+    return value
 
 
 def _whole(view: Any) -> Any:
@@ -198,7 +202,7 @@ def _whole(view: Any) -> Any:
         state: State = view._axil_state
         for name in names_in(state):
             if name not in kept:
-                kept[name] = _shown(view, name, state[name])
+                kept[name] = _shown(view, name)
         values = {
             name: list(value) if type(value) in (Log, Conversation) else value
             for name, value in kept.items()

@@ -13,7 +13,7 @@ from evofabric.core.factory import BaseComponent, safe_get_attr
 from evofabric.core.graph import GraphEngine
 
 ROUTE_PATTERN = "::TO::{target}::"
-"""What a node's model says to hand over."""
+"""The words with which a node's model hands over."""
 
 
 def extract_text_between(text: str, start: str, end: str) -> str | None:

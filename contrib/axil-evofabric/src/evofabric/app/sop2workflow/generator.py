@@ -72,7 +72,7 @@ class WorkflowGenerator(WorkflowGeneratorBase):
     graph_node_complete_client: Any
     graph_run_client: Any
     retry: int = 5
-    """How often an answer that cannot be read is asked for."""
+    """The number of times that an answer which cannot be read is asked for."""
     output_dir: str | None = None
     tools: list[Any] = Field(default_factory=list[Any])
     """A manager of tools, or several."""

@@ -35,7 +35,7 @@ class AgentNode(AsyncStreamNode):
     tool_manager: list[Any] = Field(default_factory=list[Any])
     """A manager of tools, or several."""
     memory: list[Any] = Field(default_factory=list[Any])
-    """A memory, or several: they are asked in order, and told of the answer."""
+    """A memory, or several: they are asked in order, and receive the answer."""
     output_schema: type[BaseModel] | None = None
     output_msg_format: str | None = None
     """A template of the answer's text, of the fields of ``output_schema``."""

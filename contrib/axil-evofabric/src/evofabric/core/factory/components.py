@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
-from pydantic import BaseModel, ConfigDict
-from pydantic_core import core_schema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, InstanceOf
 
 
 class ComponentFactory:
@@ -57,9 +56,7 @@ class FactoryTypeAdapter:
     """Of an annotation: a component, or a mapping with its settings and ``__class_name__``."""
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> core_schema.CoreSchema:
-        del handler
-
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> Any:
         def made(given: Any) -> Any:
             if not isinstance(given, dict):
                 return given
@@ -68,6 +65,4 @@ class FactoryTypeAdapter:
                 raise ValueError(f"found {sorted(settings)}, expected the key __class_name__ too")
             return ComponentFactory.create(settings.pop("__class_name__"), **settings)
 
-        return core_schema.no_info_before_validator_function(
-            made, core_schema.is_instance_schema(source)
-        )
+        return handler.generate_schema(Annotated[InstanceOf[source], BeforeValidator(made)])

@@ -82,11 +82,18 @@ def safe_set_attr(data: Any, name: str, value: Any) -> None:
 
 def safe_convert_to_schema(data: Any, schema: Any) -> Any:
     """Give the fields of a mapping, model or object as an instance of ``schema``, unvalidated."""
+    return schema.model_construct(**_held(data)) if is_basemodel(schema) else _held(data)
+
+
+def _held(data: Any) -> dict[str, Any]:
     if isinstance(data, BaseModel):
-        values = {name: getattr(data, name) for name in type(data).model_fields}
-    elif isinstance(data, Mapping):
-        values = dict(cast("Mapping[str, Any]", data))
-    else:
-        held: dict[str, Any] = dict(vars(cast("Any", data)))
-        values = {name: value for name, value in held.items() if not name.startswith("_")}
-    return schema.model_construct(**values) if is_basemodel(schema) else values
+        return {name: getattr(data, name) for name in type(data).model_fields}
+    if isinstance(data, Mapping):
+        return dict(cast("Mapping[str, Any]", data))
+    return {
+        name: value for name, value in _attributes(cast("object", data)) if not name.startswith("_")
+    }
+
+
+def _attributes(data: object) -> list[tuple[str, Any]]:
+    return list(vars(data).items())

@@ -1,4 +1,4 @@
-"""Memories: what agents are reminded of, and told to note."""
+"""Memories: what agents are reminded of, and what is noted."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Swarm(BaseComponent):
     state_schema: Any
     entry_point_agent: str
     edges: list[tuple[str, str]] | None = None
-    """Who may hand over to whom; None: each to all others."""
+    """Pairs of agents, the one of which may hand over to the other; None: each to all others."""
     max_turns: int = 20
     termination_pattern: str = "FINISHED"
 

@@ -27,7 +27,7 @@ def parse_callable_schema(
 
     Args:
         more: ``include_long_description``, ``include_var_positional`` and ``include_var_keyword``,
-            which have no effect: all of the description is told, and no ``*args``.
+            which have no effect: all of the description is shown, and no ``*args``.
     """
     del more
     excluded = set(exclude_params or ())
@@ -70,7 +70,7 @@ class BaseTool(BaseComponent):
     """A function as a tool.
 
     It is given its ``inner_state`` and the ``stream_writer``, if it has such parameters; a model is
-    not told of these.
+    shown none of these.
     """
 
     func: Callable[..., Any]

@@ -150,8 +150,8 @@ class ToolManager(ToolManagerBase):
 
 
 async def _beside(tool: BaseTool, given: dict[str, Any]) -> Any:
-    """Call a tool, a plain function of it in a thread."""
-    if inspect.iscoroutinefunction(tool.func):
+    """Call a tool: a plain function in a thread, unless it shares a state with other calls."""
+    if inspect.iscoroutinefunction(tool.func) or tool.inner_state is not None:
         return await tool(**given)
     return await asyncio.to_thread(lambda: asyncio.run(tool(**given)))
 

@@ -41,7 +41,7 @@ class McpToolManager(ToolManagerBase):
         return self._toolsets[name]
 
     async def _tools(self, server_name: str | None = None) -> dict[str, Any]:
-        """Give the active tools, by the names that a model is told."""
+        """Give the active tools, by the names that a model sees."""
         found: dict[str, Any] = {}
         for server in self.server_links if server_name is None else [server_name]:
             toolset = self._toolset(server)

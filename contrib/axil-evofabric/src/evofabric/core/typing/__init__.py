@@ -75,7 +75,7 @@ __all__ = [
 DEFAULT_EDGE_GROUP = "all"
 
 STREAM_CHUNK = Any
-"""What a node shows while it works."""
+"""A value that a node shows while it works."""
 State = Any
 """The state that a node sees: an instance of the schema, or a dict."""
 StateDelta = Any

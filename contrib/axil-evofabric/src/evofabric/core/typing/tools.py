@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 TOOL_EXCLUDE_PRESERVED_PARAMS = ["inner_state", "stream_writer"]
-"""Parameters of tools that a model is not told of."""
+"""Parameters of tools that a model does not see."""
 
 
 class CodeExecDockerConfig(BaseModel):
