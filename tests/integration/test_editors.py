@@ -1,4 +1,4 @@
-"""What an editor finds in a workflow file by the JSON Schema: no fault in the examples, and those
+"""Faults that an editor finds in workflow files by the JSON Schema: none in the examples, and those
 that were planted.
 """
 
