@@ -1,4 +1,4 @@
-"""What an engine and its journal count, as text for Prometheus."""
+"""Metrics of an engine and of its journal, as text for Prometheus."""
 
 from __future__ import annotations
 
