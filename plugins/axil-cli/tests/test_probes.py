@@ -96,7 +96,7 @@ def test_an_address_that_is_none_is_refused(address: str) -> None:
 
 
 def test_tokens_and_money_are_counted_by_queue_and_workflow_and_once() -> None:
-    """What a run had used before it was loaded was counted when it was used."""
+    """Not again what a run had used before it was loaded."""
     tally, usage = EngineTally(), RunUsage(tokens={"input": 12, "output": 3}, cost=0.75)
     of = {"queue": "q", "workflow": "w"}
     used = {"tokens": {"input": 5}, "cost": 0.25}

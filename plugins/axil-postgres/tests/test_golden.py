@@ -28,7 +28,7 @@ _NOT_SQL = re.compile(r"^(--.*|\\.*|SET .*|SELECT pg_catalog\.set_config.*|)\n",
 
 
 def letters() -> RootGraph:
-    """A step and a question; nothing of it is to be changed: kept runs say they are of it."""
+    """Return a graph of a step and a question; it is not to be changed: kept runs name it."""
 
     async def asks(inputs: Any, ctx: Any) -> dict[str, Any]:
         async def fetched() -> str:

@@ -1,7 +1,7 @@
 """HTTP server for the machines that watch a worker: is it alive, is it ready, what does it count.
 
-It answers ``GET`` for four paths and nothing else, without a token: whoever reaches it sees names
-of queues and workflows, and numbers.
+It answers ``GET`` for four paths and nothing else, without a token: a client sees names of
+queues and workflows, and numbers.
 """
 
 from __future__ import annotations

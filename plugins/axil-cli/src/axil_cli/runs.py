@@ -55,7 +55,7 @@ _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
 _AT_ONCE: Final = 1000
 """Runs that are read, or forgotten in one transaction, at most."""
 _BATCH_SECONDS: Final = 0.05
-"""How long a transaction that forgets runs is to take."""
+"""The time that a transaction which forgets runs is to take."""
 _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled", "parked")
 
 

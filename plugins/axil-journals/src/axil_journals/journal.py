@@ -110,7 +110,7 @@ class JournalWriter(Protocol):
         ...
 
     def append(self, entry: Entry) -> None:
-        """Append an entry. It is safe when ``kept`` says so, and within seconds in any case.
+        """Append an entry. It is safe when ``kept`` says so, and within seconds if no caller asks.
 
         Raises: JournalError.
         """
@@ -150,7 +150,7 @@ class RunMail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCount:
-    """How many runs of a queue and a graph have not ended, in one of these states.
+    """The number of runs of a queue and a graph that have not ended, in one of these states.
 
     ``due``: an engine may take them; ``held``: a process has them loaded; ``waiting``: for a
     person or a time; ``parked``.
@@ -161,7 +161,7 @@ class RunCount:
     state: str
     runs: int
     oldest: float
-    """When the first of them was last written, or came to be due, in seconds since 1970."""
+    """The time at which the first of them was last written, or became due."""
 
 
 class SharedJournal(Journal, Protocol):

@@ -57,7 +57,7 @@ class Place:
 
     queue: str = ""
     key: str = ""
-    """Whose run it is: the keys of a queue take turns."""
+    """The name of its owner: the keys of a queue take turns."""
     start_at: float | None = None
     """The time before which it does not begin, in seconds since 1970; None: at once."""
     deadline: float | None = None

@@ -2,8 +2,8 @@
 
 A ``RunWriter`` turns the entries of its run into rows, in a queue of its own. A caller that needs
 them safe asks the ``GroupCommit`` of the process, which commits the queues of all runs that were
-asked for. The others are committed all the same, ``LAG`` seconds later: the items of a map
-that have ended are not worked on again after a crash, though others are at work for hours. Its
+asked for. What no caller asks for is committed all the same, ``LAG`` seconds later: the items of a
+map that have ended are not worked on again after a crash, though others are at work for hours. Its
 subclasses know the database.
 """
 
@@ -27,7 +27,7 @@ from axil_journals.rows import EntryRow, entry_row, joined_row
 Waiter = asyncio.Future[None]
 
 LAG: Final = 0.05
-"""Seconds after which rows are committed that were not asked for."""
+"""Seconds after which rows are committed that no caller asked for."""
 
 
 class RunWriter(ABC):

@@ -375,9 +375,9 @@ def test_a_thousand_runs_are_loaded_a_few_at_a_time_and_answered_in_any_order():
     flow = workflow(nodes, ["in a", "a b", "b out"])
 
     class Watching(LocalEngine):
-        async def _work(self, workflow: Workflow, run: ManagedRun, around: Any) -> None:
+        async def _work(self, workflow: Workflow, run: ManagedRun, *others: Any) -> None:
             seen.add(run)
-            await super()._work(workflow, run, around)
+            await super()._work(workflow, run, *others)
 
     engine = Watching(clock=VirtualClock(), loaded=20, patience_seconds=1)
 

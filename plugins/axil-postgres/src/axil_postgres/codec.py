@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from axil_journals import Entry, EntryRow, RowCodec, about_row, damaged_error, row_entries
 from axil_postgres.database import Database
 
+Record = tuple[tuple[int, int], Sequence[Any]]
+"""Epoch and number of the next entry of a run, and the rows of its entries."""
 Stored = tuple[int, str, str, str | None, bytes | None, int]
 """Number, kind, who, body, sealed, checksum: of a sealed row who and body are empty."""
 

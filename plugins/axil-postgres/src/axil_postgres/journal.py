@@ -32,11 +32,11 @@ from axil_journals import (
     run_info,
     unknown_error,
 )
-from axil_postgres.codec import Codec
+from axil_postgres.codec import Codec, Record
 from axil_postgres.database import Database
 from axil_postgres.listing import COUNTS, FACTS, IS_HELD, NAMED, listing, pruned
 from axil_postgres.taking import next_due, set_queues, states, taken, with_records
-from axil_postgres.writer import ROWS, Record, Writer, new_epoch
+from axil_postgres.writer import ROWS, Writer, new_epoch
 
 _INFOS: Final = f"select {FACTS}, {IS_HELD} from runs"
 _POST: Final = """

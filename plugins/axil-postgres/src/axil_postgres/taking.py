@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from axil_journals import Queue, QueueState, chosen, take_by_priority
+from axil_postgres.codec import Record
 from axil_postgres.schema import TURN
-from axil_postgres.writer import Record
 
 _FITS: Final = """
     and run <> all(%(without)s::text[])

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from axil import AxilError
 from axil_journals import GroupCommit, RunPart, claimed_error, left_behind_error, overtaken_error
-from axil_postgres.codec import Codec, Stored
+from axil_postgres.codec import Codec, Record, Stored
 from axil_postgres.database import Database
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     Part = RunPart[PostgresRunWriter]
     Asked = Sequence[tuple[PostgresRunWriter, asyncio.Future[None] | None]]
 
-Record = tuple[tuple[int, int], Sequence[Any]]
-"""Epoch and number of the next entry of a run, and the rows of its entries."""
 
 _MOST: Final = 512
 """Requests that are answered by one transaction."""

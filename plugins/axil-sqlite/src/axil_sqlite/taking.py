@@ -5,16 +5,17 @@ rules.
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, Protocol
 
 from axil_journals import Queue, QueueState, RunCount, chosen, take_by_priority
-from axil_sqlite.writer import Writer
+from axil_sqlite.store import Store
 
 _STATES = (
     "select name, priority, concurrency, key_concurrency, calls, period_seconds, saved, saved_at, "
@@ -48,6 +49,19 @@ group by 1, 2, 3 order by 1, 2, 3
 _COLUMNS = "run, digest, owner, beat"
 
 
+class Taker(Protocol):
+    """The writer of the process that takes."""
+
+    lock: threading.RLock
+    store: Store
+    owner: str
+    taken: dict[str, bool]
+
+    def is_held(self, owner: str, beat: float, run_id: str) -> bool:
+        """Return whether a living process holds a run."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """The runs that an engine can take."""
@@ -57,7 +71,7 @@ class Wanted:
     without: frozenset[str]
     lost: bool
 
-    def is_any(self, writer: Writer, reader: sqlite3.Connection) -> bool:
+    def is_any(self, writer: Taker, reader: sqlite3.Connection) -> bool:
         """Return whether there may be such a run; no lock is held to find out."""
         if next(self._due(writer, reader), None) is not None:
             return True
@@ -66,7 +80,7 @@ class Wanted:
         come = reader.execute(f"select 1 from runs where {_COME} limit 1", (self.now,))
         return bool(come.fetchone() or reader.execute(_WITH_DUE).fetchone())
 
-    def take(self, writer: Writer, most: int) -> list[str]:
+    def take(self, writer: Taker, most: int) -> list[str]:
         """Take runs, in a transaction."""
         with writer.lock, writer.store.writing() as connection:
             taken: list[str] = []
@@ -102,7 +116,7 @@ class Wanted:
         is_known = self.digests is None or not digest or digest in self.digests
         return is_known and run not in self.without
 
-    def _due(self, writer: Writer, connection: sqlite3.Connection) -> Iterator[str]:
+    def _due(self, writer: Taker, connection: sqlite3.Connection) -> Iterator[str]:
         """Yield due runs of no queue, or all that are lost, in the order of their times."""
         # each in the order of the index; few runs have an owner, and many may be due
         which = "indexed by runs_by_owner where owner != ''" if self.lost else "where queue = ''"

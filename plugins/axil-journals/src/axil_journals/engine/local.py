@@ -163,7 +163,7 @@ class LocalEngine:
         self._options, self._find, self._folder_of = options, find, folder_of
         self._around, self._leave, self._queues = around, leave, queues
         self.tally = EngineTally()
-        """What it took, and what its runs used."""
+        """The runs that it took, and the tokens and money that they used."""
         self._executor = lasting_executor(options)
         self._clock: Clock = options.pop("clock", None) or RealClock()
         self._workflows = {workflow.plan.graph.digest: workflow for workflow in workflows}

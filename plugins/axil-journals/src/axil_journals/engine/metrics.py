@@ -1,4 +1,4 @@
-"""What an engine and its journal count, as text for Prometheus."""
+"""Metrics of an engine and of its journal, as text for Prometheus."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class EngineTally:
         self.lag = 0.0
         """Seconds that the event loop was late, of the last second."""
 
-    def count(self, name: str, by: float = 1, **labels: str) -> None:
+    def count(self, name: str, by: float = 1, labels: Mapping[str, str] | None = None) -> None:
         """Add to a counter."""
-        key = (name, tuple(labels.items()))
+        key = (name, tuple((labels or {}).items()))
         self.counts[key] = self.counts.get(key, 0) + by
 
     def ended(self, result: Result, of: Mapping[str, str], used: Mapping[str, Any]) -> None:
@@ -54,12 +54,12 @@ class EngineTally:
             of: its labels ``queue`` and ``workflow``.
             used: what it had used before.
         """
-        self.count("axil_run_ends_total", **of, status=str(result.status))
+        self.count("axil_run_ends_total", 1, {**of, "status": str(result.status)})
         before = used.get("tokens", {})
         for kind, tokens in result.usage.tokens.items():
-            self.count("axil_tokens_total", tokens - before.get(kind, 0), **of, kind=kind)
+            self.count("axil_tokens_total", tokens - before.get(kind, 0), {**of, "kind": kind})
         if cost := result.usage.cost - used.get("cost", 0.0):
-            self.count("axil_cost_total", cost, **of)
+            self.count("axil_cost_total", cost, of)
 
 
 def process_metrics(tally: EngineTally, *, loaded: int, commits: int) -> str:

@@ -19,7 +19,7 @@ from axil_testing.kit.nodes import MovingClock, Tape
 from axil_testing.kit.queues import QueueLaws
 
 SOON = 500
-"""Looks, one each 20 ms, until an entry that is not awaited has become safe."""
+"""Looks, one each 20 ms, until an entry that no caller waits for has become safe."""
 
 
 class JournalKit(QueueLaws, Kit):
@@ -475,8 +475,8 @@ class JournalKit(QueueLaws, Kit):
         self.wait(law())
 
     @claimed("durable")
-    def test_an_entry_that_is_not_awaited_is_kept_soon(self) -> None:
-        """Show another journal an entry that is not awaited, while the run is at work."""
+    def test_what_no_caller_waits_for_is_kept_soon(self) -> None:
+        """Show another journal an entry whose writer no caller asked, while the run is at work."""
 
         async def law() -> None:
             journal, (run,) = await self.opened(), self.own("r")
