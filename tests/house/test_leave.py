@@ -103,7 +103,7 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
         "reads without leave, to learn which files a workflow reads; nothing of it runs",
     ),
     "axil_plugins/lock.py": (
-        "Grants.of Grants.of granted load",
+        "Grants.of Grants.of Grants.of granted granted load",
         "the file that the user named, with the words typed",
     ),
     "axil_teams/members.py": ("inline_spec", "members in a file, with the file's grants"),

@@ -11,7 +11,7 @@ from tests.house.checkout import faults, text_of, tree_of
 BUDGETS = {
     "kernel": (4050, 12),  # reports of what edges carry, bounds of sizes, conversations
     "spec": (900, 6),  # limits that hold those of what is around; digests; kinds of components
-    "patterns": (455, 4),  # a bounded engine, and schemas that use it
+    "patterns": (515, 5),  # a bounded engine, schemas that use it, and types of settings
     "settings": (2160, 12),  # decoding, secrets, grants and their enforcement, policy, misfits
     "registry": (915, 5),  # deprecations; metadata of distributions; extras of components
     "contract": (2080, 12),  # secrets in pieces; what observers receive; known messages
