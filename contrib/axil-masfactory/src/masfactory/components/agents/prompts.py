@@ -205,7 +205,7 @@ class ObservingDynamicAgent(_Observing, axil_agent.DynamicAgent):
     """``axil_agent.DynamicAgent``."""
 
 
-class ObservingSingleAgent(_Observing, axil_agent.SingleAgent):
+class ObservingSingleAgent(_Observing, axil_agent.SingleAgent[Any]):
     """``axil_agent.SingleAgent``."""
 
 
