@@ -14,7 +14,7 @@ BUDGETS = {
     "patterns": (515, 5),  # a bounded engine, schemas that use it, and types of settings
     "settings": (2160, 12),  # decoding, secrets, grants and their enforcement, policy, misfits
     "registry": (915, 5),  # deprecations; metadata of distributions; extras of components
-    "contract": (2080, 12),  # secrets in pieces; what observers receive; known messages
+    "contract": (2090, 12),  # secrets in pieces; what observers receive; known messages
     "typed": (1450, 5),  # schemas of models, reducers, views of a typed state, known messages
     "compiler": (2645, 11),  # folding; declared fields; formatters; migrations; known messages
     "dependencies": (470, 4),  # from graph to graph; settings that name components; versions

@@ -245,7 +245,7 @@ def is_axils(path: str | os.PathLike[str]) -> bool:
 
     >>> is_axils("/flows/.axil/runs.db-wal"), is_axils("/flows/.axil/notes.jsonl")
     (True, False)
-    >>> is_axils("/home/ada/.axil/leave.key")
+    >>> is_axils("/keys/.axil/leave.key")
     True
     """
     parts = os.path.realpath(path).casefold().split(os.sep)  # some systems ignore case
