@@ -1,6 +1,6 @@
 """Workflow files in DevAll's vocabulary.
 
-``golden/devall_files.json`` holds what the real executor gave to each firing of each node.
+``devall_files.json`` holds what the real executor gave to each firing of each node.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pytest
 from .devall_files import FILES
 from .test_chatdev import _environment, noted, registry, run  # noqa: F401  # fixtures
 
-REAL = json.loads((Path(__file__).parent / "golden/devall_files.json").read_text(encoding="utf-8"))
+REAL = json.loads((Path(__file__).parent / "devall_files.json").read_text(encoding="utf-8"))
 WITHIN = {
     "a graph within": {"B", "I", "J"},
     "a map beside what is the same": {"B"},

@@ -72,7 +72,7 @@ PROGRAMS = {
     "remember.py": "to repair: roof and pump",
     "search_documents.py": "In the axil, the angle between a leaf and its stem.",
     "budget.py": "limited: AX414 the run's limit is 0.004: 0 used, and a call may need 0.005022 "
-    "more.",
+    "more. Raise cost in the limits, or ask for less.",
     "review_loop.py": "(accepted in round 4)",
     "mcp_tools.py": "An axil is the angle between a stem and a leaf.",
     "pause_and_resume.py": "done: Dear Ada, we are sorry. Sent: True.",

@@ -11,6 +11,9 @@ import pytest
 
 from tests.journeys.person import Terminal, browser
 
+collect_ignore = ["pair_program.py"]
+"""A program that tests start, with arguments."""
+
 
 @pytest.fixture
 def terminals(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:

@@ -329,7 +329,7 @@ typed(
 edit(
     "an output that does not fit",
     "instructions: Write.",
-    "output: {score: a number}",
+    "output: {score: a number, why: a reason}",
     'node "write"',
     'expected one JSON object, found "a text"',
     "Make the task easier",

@@ -44,7 +44,7 @@ from axil_cli.findings import check_input, not_taken
 from axil_cli.folder import RunFolder, placed
 from axil_cli.job import Job
 from axil_cli.plain import as_json, plain, refused, summary
-from axil_cli.record import changed, needed_leave, source_of, way_on
+from axil_cli.record import changed, leave_of, needed_leave, source_of, way_on
 from axil_cli.source import TARGET, as_data, as_input, check_breaks, with_breaks, workflow_of
 from axil_cli.wants import opened
 from axil_cli.watch import Lines, Record
@@ -276,7 +276,10 @@ def watched(job: Job, folder: RunFolder, options: argparse.Namespace, session: S
         page = progress.page if progress is not None else None
         _print(result, session, page, asked, lambda: not_taken(job.workflow.plan, seen.activations))
         if result.status != "done" and "journal" in job.options:
-            leave = needed_leave(job.options.get("origin", {}))
+            origin = job.options.get("origin", {})
+            # what failed is mended first, and a graph in Python has its leave for its text alone
+            is_mended = result.status == "failed" and bool(origin.get("python"))
+            leave = leave_of(origin) if is_mended else needed_leave(origin)
             run_id = result.run_id
             doing = f"answer {run_id} ANSWER" if result.questions else f"resume {run_id}"
             session.tell(f"The run is kept: {way_on(doing, session, options, leave)}")
