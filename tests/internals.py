@@ -28,6 +28,7 @@ PLACES = {
     "RunServices": "axil.runtime.services:RunServices",
     "OBSERVER_HOOKS": "axil.contract.observers:OBSERVER_HOOKS",  # faults: each of them
     "RunOptions": "axil.builder.options:RunOptions",  # house: they are those of Options
+    "agent_arguments": "axil_agent.arguments",  # house: they are those of agents
     "pool": "axil.runtime.pool",  # benchmarks: after what time a run gives way, SLICE
     "run": "axil.runtime.run",  # benchmarks: the same
     "module_of_each": "axil._lazy:module_of_each",  # house: what public modules give

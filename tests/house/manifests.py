@@ -88,12 +88,13 @@ def main() -> int:
         if template.read_text("utf-8") != text:
             template.write_text(text, "utf-8")
             sys.stdout.write(f"{template.relative_to(ROOT)}\n")
-    from tests.house import doors, reference, stubs, translations
+    from tests.house import doors, keywords, reference, stubs, translations
 
     written = {
         reference.PAGE: reference.page(),
         **doors.pages(),
         **stubs.stubs(),
+        **keywords.keywords(),
         **translations.renewed(),
     }
     for path, text in written.items():

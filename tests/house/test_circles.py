@@ -54,6 +54,7 @@ def modules_of(source: Path) -> dict[str, Path]:
     names = {
         ".".join(file.relative_to(source).with_suffix("").parts): file
         for file in sorted(source.rglob("*.py"))
+        if file.name != "keywords.py"  # types alone, written from what imports them
     }
     return {name.removesuffix(".__init__"): file for name, file in names.items()}
 

@@ -46,6 +46,13 @@ def test_the_stub_of_a_public_module_is_current(root):
     } == set(), "make manifests"
 
 
+def test_the_typed_keywords_of_settings_are_current(root):
+    written = loaded(root, "keywords").keywords()
+    assert {
+        path for path, text in written.items() if (root / path).read_text("utf-8") != text
+    } == set(), "make manifests"
+
+
 @pytest.mark.parametrize("door", ["axil", "axil.plugin", "axil.driver"])
 def test_every_name_of_a_door_has_a_summary_on_its_page(root, door):
     doors = loaded(root, "doors")

@@ -13,7 +13,7 @@ from axil._lazy import lazy_names
 _SUBJECTS = {
     "Nodes and bodies": {
         "builder.graph": "EdgeHandle",
-        "builder.options": "EdgeOptions GraphOptions",
+        "builder.options": "EdgeOptions GraphOptions NodeOptions SubgraphOptions",
         "compiler.bodies": """
             Attributes BodyRules arranged as_body bind body_of inputs_of is_async pushed_fields
             result_reader

@@ -4,7 +4,12 @@ from axil._installing import install_advice as install_advice
 from axil._lazy import lazy_names as lazy_names
 from axil.bounds import check_time as check_time, seconds_left as seconds_left
 from axil.builder.graph import EdgeHandle as EdgeHandle
-from axil.builder.options import EdgeOptions as EdgeOptions, GraphOptions as GraphOptions
+from axil.builder.options import (
+    EdgeOptions as EdgeOptions,
+    GraphOptions as GraphOptions,
+    NodeOptions as NodeOptions,
+    SubgraphOptions as SubgraphOptions,
+)
 from axil.compiler.bodies import (
     Attributes as Attributes,
     BodyRules as BodyRules,

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil.plugin import WritePath
 from axil_models import ContextError, Hit, Row, decoded_settings
+
+if TYPE_CHECKING:
+    from axil_lancedb.keywords import LanceStoreKeywords
 
 
 class LanceConfig(BaseModel):
@@ -35,7 +38,9 @@ class LanceStore:
 
     Config = LanceConfig
 
-    def __init__(self, config: LanceConfig | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: LanceConfig | None = None, **settings: Unpack[LanceStoreKeywords]
+    ) -> None:
         """``settings``: those of ``LanceConfig``; nothing is opened. Raises: ConfigError."""
         self.config = decoded_settings(LanceConfig, config, settings)
         self._open: Any = None

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, LiteralString, cast
+from typing import TYPE_CHECKING, Any, LiteralString, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil.plugin import Secret, current_grants, note_own
 from axil_models import ContextError, Hit, Row, decoded_settings
 from axil_pgvector.connecting import hosts, parameters
+
+if TYPE_CHECKING:
+    from axil_pgvector.keywords import PgvectorStoreKeywords
 
 _TABLE: LiteralString = """
 CREATE EXTENSION IF NOT EXISTS vector;
@@ -42,7 +45,9 @@ class PgvectorStore:
 
     Config = PgvectorConfig
 
-    def __init__(self, config: PgvectorConfig | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: PgvectorConfig | None = None, **settings: Unpack[PgvectorStoreKeywords]
+    ) -> None:
         """``settings``: those of ``PgvectorConfig``; nothing is opened.
 
         Raises: ConfigError: all that is wrong with them; AX131 a workflow file's ``dsn`` means more

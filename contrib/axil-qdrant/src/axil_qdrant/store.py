@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from axil.plugin import Address, Secret, WritePath
 from axil_models import ContextError, Hit, Row, decoded_settings
+
+if TYPE_CHECKING:
+    from axil_qdrant.keywords import QdrantStoreKeywords
 
 _PAGE = 1000
 
@@ -42,7 +45,9 @@ class QdrantStore:
 
     Config = QdrantConfig
 
-    def __init__(self, config: QdrantConfig | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: QdrantConfig | None = None, **settings: Unpack[QdrantStoreKeywords]
+    ) -> None:
         """``settings``: those of ``QdrantConfig``; nothing is opened. Raises: ConfigError."""
         self.config = decoded_settings(QdrantConfig, config, settings)
         self._open: Any = None

@@ -6,12 +6,15 @@ import json
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil.plugin import WritePath
 from axil_models import ContextError, Hit, Row, decoded_settings
+
+if TYPE_CHECKING:
+    from axil_sqlite_vec.keywords import SqliteVecStoreKeywords
 
 # apsw, because the sqlite3 of many Pythons loads no extensions.
 _TABLES = """
@@ -44,7 +47,9 @@ class SqliteVecStore:
 
     Config = SqliteVecConfig
 
-    def __init__(self, config: SqliteVecConfig | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: SqliteVecConfig | None = None, **settings: Unpack[SqliteVecStoreKeywords]
+    ) -> None:
         """``settings``: those of ``SqliteVecConfig``; nothing is opened. Raises: ConfigError."""
         self.config = decoded_settings(SqliteVecConfig, config, settings)
         self._open: Any = None

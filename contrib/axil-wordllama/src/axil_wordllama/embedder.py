@@ -12,11 +12,14 @@ import math
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil_models import ContextError, call_async, decoded_settings
+
+if TYPE_CHECKING:
+    from axil_wordllama.keywords import WordLlamaEmbedderKeywords
 
 
 class WordLlamaConfig(BaseModel):
@@ -34,7 +37,9 @@ class WordLlamaEmbedder:
 
     Config = WordLlamaConfig
 
-    def __init__(self, config: WordLlamaConfig | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: WordLlamaConfig | None = None, **settings: Unpack[WordLlamaEmbedderKeywords]
+    ) -> None:
         """``settings``: those of ``WordLlamaConfig``. Raises: ConfigError."""
         self.config = decoded_settings(WordLlamaConfig, config, settings)
         self._lock = threading.Lock()

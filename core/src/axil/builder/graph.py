@@ -12,7 +12,18 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, Unpack, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
 from axil.builder.workflow import S, Workflow
 from axil.compiler.bodies import is_async
@@ -46,8 +57,9 @@ from axil.spec.graph import (
 )
 
 if TYPE_CHECKING:
-    from axil.builder.options import EdgeOptions, NodeOptions, RootOptions
+    from axil.builder.options import EdgeOptions, NodeOptions, RootOptions, SubgraphOptions
 
+P = ParamSpec("P")
 N = TypeVar("N")
 M = TypeVar("M")
 M_co = TypeVar("M_co", covariant=True)
@@ -89,9 +101,48 @@ class EdgeHandle:
 
 
 class Template(Protocol[M_co]):
-    """A maker of nodes, for ``Graph.create_node``."""
+    """A maker of nodes, with settings of its own, for ``Graph.create_node``."""
 
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
     def create_in(self, graph: Graph, /, *args: Any, **options: Any) -> M_co: ...
+
+
+class NodeClass(Protocol[P, M_co]):
+    """A class of nodes that says to type checkers what ``create_node`` takes for it: its settings,
+    and the options of a node.
+    """
+
+    def create_in(self, graph: Graph, /, *args: P.args, **options: P.kwargs) -> M_co: ...
+
+
+class Runs(Protocol):
+    """A node with a method that is its body; the settings of its class are its own affair."""
+
+    def run(self, *args: Any, **named: Any) -> Any: ...
+
+
+class Calls(Protocol):
+    """A node that is called."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any: ...
+
+
+class Forwards(Protocol):
+    """A node with a function that is its body, as ``CustomNode``."""
+
+    forward: Any
+
+
+class Configured(Protocol):
+    """A component that is made of a config."""
+
+    @property
+    def Config(self) -> Any: ...  # what its class has
+
+
+R = TypeVar("R", bound=Runs | Calls | Forwards | Configured)
+"""A node whose class does not say what it takes: its settings are checked when it is made."""
 
 
 class Graph:
@@ -111,8 +162,8 @@ class Graph:
         self,
         name: str = "",
         *,
-        pull_keys: Mapping[str, str] | None = None,
-        push_keys: Mapping[str, str] | None = None,
+        pull_keys: Keys = None,
+        push_keys: Keys = None,
         attributes: Mapping[str, Any] | None = None,
         state: Any = None,
         nodes: Sequence[Any] | None = None,
@@ -180,7 +231,14 @@ class Graph:
         )
         return f'<{type(self).__name__} "{self.name}": {nodes}, {edges}>'
 
-    if not TYPE_CHECKING:
+    if TYPE_CHECKING:
+
+        @classmethod
+        def create_in(
+            cls, graph: Graph, /, *args: str, **options: Unpack[SubgraphOptions]
+        ) -> Self: ...
+
+    else:
 
         def __getattr__(self, name: str) -> Any:
             message = f'{type(self).__name__} "{self.__dict__.get("name")}" has no "{name}".'
@@ -197,49 +255,19 @@ class Graph:
     # -- making
 
     @overload
-    def create_node(self, kind: Template[N], *args: Any, name: str, **options: Any) -> N: ...
-    @overload
-    def create_node(
-        self,
-        kind: type[N],
-        *args: Any,
-        name: str = ...,
-        pull_keys: Mapping[str, str] | None = ...,
-        push_keys: Mapping[str, str] | None = ...,
-        attributes: Mapping[str, Any] | None = ...,
-        join: str | ComponentRef | Join | Mapping[str, Any] | None = ...,
-        merge: Any = ...,
-        lane: str | None = ...,
-        resources: Mapping[str, float] | None = ...,
-        effects: Effects | None = ...,
-        inline: bool = ...,
-        wrappers: Sequence[Any] = ...,
-        collect: str | Sequence[str] = ...,
-        **settings: Any,
-    ) -> N: ...
-    @overload
-    def create_node(
-        self,
-        kind: str,
-        *,
-        name: str,
-        pull_keys: Mapping[str, str] | None = ...,
-        push_keys: Mapping[str, str] | None = ...,
-        attributes: Mapping[str, Any] | None = ...,
-        join: str | ComponentRef | Join | Mapping[str, Any] | None = ...,
-        merge: Any = ...,
-        lane: str | None = ...,
-        resources: Mapping[str, float] | None = ...,
-        effects: Effects | None = ...,
-        inline: bool = ...,
-        wrappers: Sequence[Any] = ...,
-        collect: str | Sequence[str] = ...,
-        **settings: Any,
-    ) -> str: ...
-    @overload
     def create_node(
         self, kind: FunctionType | MethodType, **options: Unpack[NodeOptions]
     ) -> FunctionNode: ...
+    @overload
+    def create_node(self, kind: str, *, name: str, **options: Any) -> str: ...
+    @overload
+    def create_node(self, kind: Template[N], *args: Any, name: str, **options: Any) -> N: ...
+    @overload
+    def create_node(self, kind: type[R], *args: Any, **options: Any) -> R: ...
+    @overload
+    def create_node(self, kind: Callable[P, N], *args: P.args, **options: P.kwargs) -> N: ...
+    @overload
+    def create_node(self, kind: NodeClass[P, N], *args: P.args, **options: P.kwargs) -> N: ...
     @overload
     def create_node(self, kind: N, **options: Unpack[NodeOptions]) -> N: ...
     def create_node(self, kind: Any, *args: Any, **options: Any) -> Any:
@@ -401,15 +429,15 @@ class Graph:
 
     def create_edge(
         self,
-        sender: Any,
-        receiver: Any,
+        sender: object,
+        receiver: object,
         keys: Keys = None,
         *,
         when: EdgeFunction = None,
         trigger: bool = True,
         process: EdgeFunction = None,
-        formatter: Any = None,
-        parser: Any = None,
+        formatter: object = None,
+        parser: object = None,
         carry: Edge | None = None,
         state_filter: Callable[..., Any] | None = None,
         group: str = "",
@@ -473,7 +501,7 @@ class Graph:
         return [self.create_edge(*edge) for edge in edges]
 
     def create_router(
-        self, sender: Any, ask: Callable[..., Any], targets: Sequence[Any], *, group: str = ""
+        self, sender: object, ask: Callable[..., Any], targets: Sequence[object], *, group: str = ""
     ) -> list[EdgeHandle]:
         """Let ``ask(state)`` choose among ``targets``, once per firing of ``sender``.
 
@@ -508,19 +536,19 @@ class Graph:
         ]
 
     def edge_from_entry(
-        self, receiver: Any, keys: Keys = None, **more: Unpack[EdgeOptions]
+        self, receiver: object, keys: Keys = None, **more: Unpack[EdgeOptions]
     ) -> EdgeHandle:
         """Add an edge from the graph's entry."""
         return self.create_edge(ENTRY, receiver, keys, **more)
 
     def edge_to_exit(
-        self, sender: Any, keys: Keys = None, **more: Unpack[EdgeOptions]
+        self, sender: object, keys: Keys = None, **more: Unpack[EdgeOptions]
     ) -> EdgeHandle:
         """Add an edge to the graph's exit."""
         return self.create_edge(sender, EXIT, keys, **more)
 
     def set_cycle_limit(
-        self, entry: Any, rounds: int | None, at_limit: Literal["limited", "exit"] = "limited"
+        self, entry: object, rounds: int | None, at_limit: Literal["limited", "exit"] = "limited"
     ) -> None:
         """Limit the rounds of the cycle that is entered at ``entry``; see ``CycleLimit``."""
         self.check_open()
@@ -661,7 +689,7 @@ class Graph:
             raise self.error("AX176", message, f'Write ["{given}"].')
         return given
 
-    def end(self, given: Any, role: str) -> str:
+    def end(self, given: object, role: str) -> str:
         """Return the name of the node that an edge begins or ends at.
 
         Args:
@@ -688,7 +716,7 @@ class Graph:
     def _token(self, name: str) -> str:
         return name if name in self._specs else _SPECIAL.get(name.lower(), name)
 
-    def add_edge(self, edge: EdgeSpec, sender: Any, receiver: Any) -> EdgeHandle:
+    def add_edge(self, edge: EdgeSpec, sender: object, receiver: object) -> EdgeHandle:
         """Add an edge. Raises: SpecError: AX106 there is one; AX111 it closes a cycle."""
         key = (edge.source, edge.target, edge.group, edge.router, id(edge.condition))
         if key in self._edge_keys:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     import pluggy
 
-    from axil.builder.graph import EdgeFunction
+    from axil.builder.graph import EdgeFunction, Keys
     from axil.contract.context import Channel, Clock
     from axil.contract.node import Edge
     from axil.kernel.joins import Join
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class GraphOptions(TypedDict, total=False):
     """The options of every graph but its name and its state; see ``Graph``."""
 
-    pull_keys: Mapping[str, str] | None
-    push_keys: Mapping[str, str] | None
+    pull_keys: Keys
+    push_keys: Keys
     attributes: Mapping[str, Any] | None
     nodes: Sequence[Any] | None
     edges: Sequence[Any] | None
@@ -51,8 +51,8 @@ class NodeOptions(TypedDict, total=False):
     """The options of a node in its graph; see ``Graph.create_node``."""
 
     name: str
-    pull_keys: Mapping[str, str] | None
-    push_keys: Mapping[str, str] | None
+    pull_keys: Keys
+    push_keys: Keys
     attributes: Mapping[str, Any] | None
     join: str | ComponentRef | Join | Mapping[str, Any] | None
     merge: Any
@@ -64,14 +64,20 @@ class NodeOptions(TypedDict, total=False):
     collect: str | Sequence[str]
 
 
+class SubgraphOptions(GraphOptions, NodeOptions, total=False):
+    """The options of a graph that ``create_node`` makes of a class."""
+
+    state: Any
+
+
 class EdgeOptions(TypedDict, total=False):
     """The options of an edge but its ends and its keys; see ``Graph.create_edge``."""
 
     when: EdgeFunction
     trigger: bool
     process: EdgeFunction
-    formatter: Any
-    parser: Any
+    formatter: object
+    parser: object
     carry: Edge | None
     state_filter: Callable[..., Any] | None
     group: str

@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from axil.compiler.bodies import BodyRules, as_body, as_forward, parameters_of
 from axil.kernel.plan import Body
 
 _POSITIONS = ("inputs", "attributes", "memories", "tools", "retrievers", "node")
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class CustomNode:
@@ -93,6 +95,10 @@ class FunctionNode:
         return as_forward(self.function, rules, _POSITIONS[:2], inline=self.inline)
 
 
+@overload
+def node(function: F, *, inline: bool = ...) -> F: ...
+@overload
+def node(function: None = ..., *, inline: bool = ...) -> Callable[[F], F]: ...
 def node(function: Callable[..., Any] | None = None, *, inline: bool = False) -> Any:
     """Mark a function as a node's body.
 

@@ -26,7 +26,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
 from threading import Thread
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from axil.bounds import BOUNDS, RunBounds
 from axil.contract.context import Clock, Context, Executor, SubRunResult
@@ -61,6 +61,8 @@ from axil.spec.graph import Limits
 if TYPE_CHECKING:
     from axil.contract.decisions import Outcome
     from axil.settings.grants import Grants
+
+T = TypeVar("T")
 
 
 class Run:
@@ -240,7 +242,7 @@ def _recorder(
     return None
 
 
-def run_sync(doing: Awaitable[Any]) -> Any:
+def run_sync(doing: Awaitable[T]) -> T:
     """Drive an awaitable to its end on an event loop of its own and return its result.
 
     Raises: RuntimeError: called from a running event loop; await there instead.
@@ -257,7 +259,7 @@ def run_sync(doing: Awaitable[Any]) -> Any:
     return driven.value
 
 
-def run_blocking(doing: Coroutine[Any, Any, Any]) -> Any:
+def run_blocking(doing: Coroutine[Any, Any, T]) -> T:
     """Drive a coroutine to its end and return its result, also where an event loop is running: then
     another thread drives it, in a copy of the context, and this one waits. Interrupting this one
     cancels it.

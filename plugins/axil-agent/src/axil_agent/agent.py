@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from types import NoneType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from axil import MISSING, ConfigError, Out, Problem, run_sync
 from axil.plugin import (
@@ -74,6 +74,22 @@ from axil_models import (
     with_labels,
 )
 
+if TYPE_CHECKING:
+    from axil import Graph
+    from axil.plugin import CompileOptions, Place
+    from axil_agent.arguments import (
+        AgentNodeOptions,
+        ContextLike,
+        DynamicNodeOptions,
+        DynamicOptions,
+        First,
+        FormatterLike,
+        ModelLike,
+        ToolLike,
+        Use,
+    )
+    from axil_agent.thinking import After, Before
+
 
 class Agent:
     """A node whose output is what a model says.
@@ -89,14 +105,14 @@ class Agent:
 
     def __init__(
         self,
-        model: Any = None,
+        model: ModelLike | None = None,
         instructions: str | Sequence[str] = "",
         prompt_template: str | Sequence[str] | Mapping[str, Any] | None = None,
         *,
-        formatters: Any = None,
-        tools: Sequence[Any] | None = None,
-        memories: Any = None,
-        retrievers: Any = None,
+        formatters: FormatterLike | Sequence[FormatterLike] | None = None,
+        tools: Sequence[ToolLike] | None = None,
+        memories: ContextLike | Sequence[ContextLike] | None = None,
+        retrievers: ContextLike | Sequence[ContextLike] | None = None,
         model_settings: Mapping[str, Any] | None = None,
         role_name: str = "",
         hide_unused_fields: bool = False,
@@ -105,7 +121,7 @@ class Agent:
         context: ContextPolicy | None = None,
         approve: Sequence[str] = (),
         approval: Approval | None = None,
-        thinking: Any = None,
+        thinking: Before | After | Use | Sequence[Before | After | Use] | None = None,
         max_turns: int = 10,
         max_repairs: int = 2,
         on_reply: OnReply | None = None,
@@ -167,12 +183,23 @@ class Agent:
         self._formatters: Any = formatters
         self._pair: tuple[Formatter, Formatter] | None = None
         self._wiring = Wiring(node=name)
-        self._setting: Any = None
+        self._setting: CompileOptions | None = None
         self._in_messages = False
         self.chat = ""
         """The field of the state that holds the conversation, if there is one."""
         self.owned: list[Any] = []
         """Components that were made for this agent from names, and are closed with it."""
+
+    if TYPE_CHECKING:
+
+        @classmethod
+        def create_in(
+            cls,
+            graph: Graph,
+            /,
+            *args: First,
+            **options: Unpack[AgentNodeOptions],
+        ) -> Self: ...
 
     def build(self) -> Agent:
         """Make model, formatters and what is given by name, now. Raises: as ``adapted``."""
@@ -200,19 +227,19 @@ class Agent:
             self._outputs[field] = OutputType(self.output_type, field)
         return self._outputs[field]
 
-    def add_memory(self, memory: Any) -> None:
+    def add_memory(self, memory: ContextLike | None) -> None:
         """Add a memory; before the graph is built."""
         self._memories.append(memory)
 
-    def add_tool(self, tool: Any) -> None:
+    def add_tool(self, tool: ToolLike) -> None:
         """Add a tool; before the graph is built."""
         self._tools.append(tool)
 
-    def add_retriever(self, retriever: Any) -> None:
+    def add_retriever(self, retriever: ContextLike) -> None:
         """Add a retriever; before the graph is built."""
         self._retrievers.append(retriever)
 
-    def bind(self, out_edges: Sequence[Any], setting: Any = None) -> None:
+    def bind(self, out_edges: Sequence[Any], setting: CompileOptions | None = None) -> None:
         """Take what the out-edges carry as what a reply has to have; called by the planner."""
         self._setting = setting
         self._wiring = Wiring(node=self.name, needed=Wiring.carried(out_edges))
@@ -239,7 +266,7 @@ class Agent:
             return as_body(conversation_body(self, rules), replace(rules, payload="messages"))
         return as_body(_Firing(self, self._wiring, rules).run, rules)
 
-    def set_model_place(self, where: Any) -> None:
+    def set_model_place(self, where: str | Place) -> None:
         """Set where its model is written, for errors: a text or a ``Place``."""
         self._model.where = where
 
@@ -297,7 +324,7 @@ class Agent:
             chats = filter(is_chat_memory, self._memories)
             history = [message for memory in chats for message in memory.recall(())]
         observed = self.observed(inputs or {}, attributes, history=history, wiring=wiring)
-        return cast("Observed", run_sync(observed))
+        return run_sync(observed)
 
     async def observed(
         self,
@@ -643,17 +670,28 @@ class DynamicAgent(Agent):
 
     def __init__(
         self,
-        *args: Any,
+        *args: Any,  # in the order of Agent, or a name first
         instruction_key: str = "instructions",
         default_instructions: str | Sequence[str] = "",
-        **settings: Any,
+        **settings: Unpack[DynamicOptions],
     ) -> None:
         """Take ``default_instructions`` for where the field is missing; else that is an error."""
         if "instructions" in settings and not default_instructions:
             default_instructions = settings.pop("instructions")
-        super().__init__(*args, **settings)
+        super().__init__(*args, **cast("Any", settings))
         self.instruction_key = instruction_key
         self.default_instructions = joined(default_instructions)
+
+    if TYPE_CHECKING:
+
+        @classmethod
+        def create_in(  # type: ignore[override]  # its settings are its own
+            cls,
+            graph: Graph,
+            /,
+            *args: First,
+            **options: Unpack[DynamicNodeOptions],
+        ) -> Self: ...
 
     def system(self, fields: Mapping[str, Any], wiring: Wiring) -> str:
         """Return the system's message. Raises: PromptError (AX650, AX651)."""

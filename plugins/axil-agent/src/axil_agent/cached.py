@@ -19,7 +19,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -29,6 +29,11 @@ from axil_agent.converse import names_of
 from axil_agent.models import model_of
 from axil_agent.replay import digest
 from axil_models import Emit, Model, Reply, Request, Usage, call_async, plain_data
+
+if TYPE_CHECKING:
+    from axil.plugin import CompileOptions
+    from axil_agent.arguments import ModelLike
+    from axil_agent.keywords import CachedKeywords
 
 MOST: Final = 1000
 """Replies that this process keeps, of all models together."""
@@ -119,17 +124,19 @@ class Cached:
     memory = _Replies()
     """The replies that this process keeps; ``Cached.memory.clear()`` drops them."""
 
-    def __init__(self, config: Any, /, **settings: Any) -> None:
+    def __init__(
+        self, config: CacheConfig | ModelLike, /, **settings: Unpack[CachedKeywords]
+    ) -> None:
         """Take ``config``, or a model and settings: ``Cached(model, keep=False)``."""
         if not isinstance(config, CacheConfig):
             config = decode_config(CacheConfig, {"model": config, **settings}, "cache")
         self.config = config
-        self._setting: Any = None
+        self._setting: CompileOptions | None = None
         self._made: Model | None = None
         given = self.config.model
         self._name: Any = given if isinstance(given, (str, Mapping)) else _number(given)
 
-    def bind(self, setting: Any) -> None:
+    def bind(self, setting: CompileOptions | None) -> None:
         """Make the model now rather than with the first request. Raises: as ``model_of``."""
         self._setting = setting
         _ = self.model

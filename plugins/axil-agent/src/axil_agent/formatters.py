@@ -6,18 +6,23 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from axil.plugin import with_article
 from axil_agent.errors import WiringError
 from axil_models import Formatter, component_of, content_text
+
+if TYPE_CHECKING:
+    from axil.plugin import CompileOptions
 
 DEFAULT = ("paragraph", "json")
 """The formatters of prompts, and of replies with several fields or with types."""
 _FENCE = re.compile(r"\A```[a-zA-Z]*\n(?P<body>.*)\n```\Z", re.DOTALL)
 
 
-def pair_of(given: Any, where: str = "", setting: Any = None) -> tuple[Formatter, Formatter]:
+def pair_of(
+    given: Any, where: str = "", setting: CompileOptions | None = None
+) -> tuple[Formatter, Formatter]:
     """``None``: the usual two; one: for both; ``[in, out]``.
 
     Raises: WiringError (AX664); and as ``resolve``.
@@ -31,7 +36,7 @@ def pair_of(given: Any, where: str = "", setting: Any = None) -> tuple[Formatter
     return formatter_of(several[0], where, setting), formatter_of(several[-1], where, setting)
 
 
-def formatter_of(given: Any, where: str = "", setting: Any = None) -> Formatter:
+def formatter_of(given: Any, where: str = "", setting: CompileOptions | None = None) -> Formatter:
     """Make a formatter of an object, a name, ``{type: …}``, or one of MASFactory's kind."""
     if isinstance(given, (str, Mapping)):
         made = component_of("formatters", given, where, getattr(setting, "registry", None))

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from axil import Context, Question
 from axil.plugin import Body, BodyRules, as_body, with_article
@@ -16,6 +16,11 @@ from axil_agent.prompt import Wiring
 from axil_agent.template import joined, rendered
 from axil_files import parse_duration
 from axil_models import as_text, content_text, in_thread
+
+if TYPE_CHECKING:
+    from axil import Graph
+    from axil.plugin import CompileOptions
+    from axil_agent.arguments import FileEditNodeOptions, FileEditOptions, HumanNodeOptions
 
 
 class HumanNode:
@@ -59,7 +64,14 @@ class HumanNode:
         self._fields = dict(fields or {})
         self._needed: dict[str, str] = {}
 
-    def bind(self, out_edges: Sequence[Any], setting: Any = None) -> None:
+    if TYPE_CHECKING:
+
+        @classmethod
+        def create_in(
+            cls, graph: Graph, /, *args: str | Sequence[str], **options: Unpack[HumanNodeOptions]
+        ) -> Self: ...
+
+    def bind(self, out_edges: Sequence[Any], setting: CompileOptions | None = None) -> None:
         """Take what the out-edges carry as what is asked for; called by the planner."""
         self._needed = Wiring.carried(out_edges)
 
@@ -148,11 +160,25 @@ class HumanFileEdit(HumanNode):
     """
 
     def __init__(
-        self, file_fields: Mapping[str, str], prompt: str | Sequence[str] = "", **settings: Any
+        self,
+        file_fields: Mapping[str, str],
+        prompt: str | Sequence[str] = "",
+        **settings: Unpack[FileEditOptions],
     ) -> None:
         """``file_fields``: a path for each field, below the run's workspace."""
         super().__init__(prompt, **settings)
         self.file_fields = dict(file_fields)
+
+    if TYPE_CHECKING:
+
+        @classmethod
+        def create_in(  # type: ignore[override]  # its settings are its own
+            cls,
+            graph: Graph,
+            /,
+            *args: str | Sequence[str] | Mapping[str, str],
+            **options: Unpack[FileEditNodeOptions],
+        ) -> Self: ...
 
     async def asked(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from axil.plugin import is_messages
 from axil_agent.models import Chosen
@@ -11,6 +11,9 @@ from axil_agent.speakers import transcript
 from axil_agent.template import places, rendered
 from axil_agent.verdict import decided
 from axil_models import plain_data
+
+if TYPE_CHECKING:
+    from axil_agent.arguments import ModelLike
 
 _SYSTEM = (
     "You decide whether a loop ends. You are given a condition and what there is so far. "
@@ -30,7 +33,7 @@ _WORDS = {
 class Judge:
     """``judge``: asks a model, once a round, whether a loop ends."""
 
-    def __init__(self, model: Any = None, prompt: str = "") -> None:
+    def __init__(self, model: ModelLike | None = None, prompt: str = "") -> None:
         """``prompt``: the condition; places for unknown fields stay as they are."""
         self.prompt = prompt
         self._model = Chosen(model, "the loop's model")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from axil import ConfigError, Problem
 from axil.plugin import LoopLocal, Place, current_grants, granted, is_async, with_article
@@ -27,6 +27,10 @@ from axil_models import (
     name_and_config,
     read_arguments,
 )
+
+if TYPE_CHECKING:
+    from axil.plugin import CompileOptions
+    from axil_agent.arguments import ModelLike
 
 Through = Callable[[Callable[[], Model], Any], Model]
 """From a way to make the model that was meant, and what was written for it, to the model that is
@@ -64,7 +68,7 @@ class _Held:
 class Chosen:
     """The model of a node: found when it is first needed, or when the plan is made."""
 
-    def __init__(self, given: Any, where: str | Place = "model") -> None:
+    def __init__(self, given: ModelLike | None, where: str | Place = "model") -> None:
         self.given, self.where = given, where
         self._grants = current_grants()
         """The grants of the file that names it: it may be made when none are in force."""
@@ -72,7 +76,7 @@ class Chosen:
         self._changed: tuple[Through, Model] | None = None
         self._held = LoopLocal(_Held)
 
-    def check(self, setting: Any = None) -> None:
+    def check(self, setting: CompileOptions | None = None) -> None:
         """Make the model now, where nothing stands in for it.
 
         Raises: as ``model_of``; ModelContract (AX666): there is none.
@@ -80,7 +84,7 @@ class Chosen:
         if _through.get() is None:
             self._meant(setting)
 
-    def _meant(self, setting: Any = None) -> Model:
+    def _meant(self, setting: CompileOptions | None = None) -> Model:
         if self._made is None:
             with granted(self._grants or current_grants()):
                 self._made = model_of(self.given, self.where, setting)
@@ -119,7 +123,9 @@ class Chosen:
                 stack.push_async_callback(model.__aexit__, None, None, None)
 
 
-def model_of(given: Any, where: str | Place = "model", setting: Any = None) -> Model:
+def model_of(
+    given: Any, where: str | Place = "model", setting: CompileOptions | None = None
+) -> Model:
     """Return what was given as a model.
 
     Raises: ModelContract (AX654): it is not a model; (AX666) nothing was given; as ``resolve`` and

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -57,6 +57,9 @@ from axil_models import (
     tools_by_name,
     with_approval,
 )
+
+if TYPE_CHECKING:
+    from axil.plugin import CompileOptions
 
 NamedComponent = str | dict[str, Any]
 
@@ -242,10 +245,10 @@ class AgentNode:
         self.config: Any = config
         self._output: dict[str, str] = {}
         self._edges: Sequence[Any] = ()
-        self._setting: Any = None
+        self._setting: CompileOptions | None = None
         self.agent: Agent | None = None
 
-    def bind(self, out_edges: Sequence[Any], setting: Any = None) -> None:
+    def bind(self, out_edges: Sequence[Any], setting: CompileOptions | None = None) -> None:
         """Keep the out-edges; called by the planner."""
         self._edges, self._setting = out_edges, setting
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
@@ -11,6 +11,9 @@ from axil import ConfigError
 from axil_agent.errors import WiringError
 from axil_agent.output_types import OutputType
 from axil_models import ToolError
+
+if TYPE_CHECKING:
+    from axil.plugin import CompileOptions
 
 _PLAIN: Mapping[str, Any] = {
     "string": str,
@@ -89,7 +92,7 @@ def output_model(fields: Mapping[str, str | OutputField], name: str = "Output") 
     return create_model(name, __config__=ConfigDict(extra="ignore"), **made)
 
 
-def output_type(given: Output, setting: Any, where: str) -> Any:
+def output_type(given: Output, setting: CompileOptions | None, where: str) -> Any:
     """Return the type of the output; None: its fields have no types.
 
     Raises: SpecError: the import path may not be used; WiringError (AX668): it leads to no type.

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast, overload
 
 from axil import run_sync
 from axil.plugin import Message
@@ -20,6 +20,9 @@ from axil_agent.prompt import Wiring
 from axil_agent.sharing import shared_values
 from axil_agent.standalone import StandaloneContext
 from axil_models import Reply, Request, Structure, checked_settings, plain_data
+
+if TYPE_CHECKING:
+    from axil_agent.arguments import First, ModelLike, SingleOptions
 
 
 class _Conversation:
@@ -64,7 +67,7 @@ _inside: ContextVar[frozenset[_Conversation]] = ContextVar(
 
 
 async def ask(
-    model: Any,
+    model: ModelLike,
     prompt: str | Sequence[Message],
     *,
     ctx: Any = None,
@@ -109,18 +112,40 @@ class SingleAgent(Agent, Generic[T]):
     root_only = True
 
     @overload
-    def __init__(self, *args: Any, output_type: type[T], **settings: Any) -> None: ...
-    @overload
     def __init__(
-        self, *args: Any, output_type: Callable[..., Coroutine[Any, Any, T]], **settings: Any
+        self,
+        *args: First,
+        output_type: type[T],
+        **settings: Unpack[SingleOptions],
     ) -> None: ...
     @overload
-    def __init__(self, *args: Any, output_type: Callable[..., T], **settings: Any) -> None: ...
+    def __init__(
+        self,
+        *args: First,
+        output_type: Callable[..., Coroutine[Any, Any, T]],
+        **settings: Unpack[SingleOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        *args: First,
+        output_type: Callable[..., T],
+        **settings: Unpack[SingleOptions],
+    ) -> None: ...
     # what is no type for a type checker, as a union: the class is written as SingleAgent[…]
     @overload
-    def __init__(self, *args: Any, output_type: object, **settings: Any) -> None: ...
+    def __init__(
+        self,
+        *args: First,
+        output_type: object,
+        **settings: Unpack[SingleOptions],
+    ) -> None: ...
     @overload
-    def __init__(self: SingleAgent[dict[str, Any]], *args: Any, **settings: Any) -> None: ...
+    def __init__(
+        self: SingleAgent[dict[str, Any]],
+        *args: First,
+        **settings: Unpack[SingleOptions],
+    ) -> None: ...
 
     def __init__(
         self,
@@ -128,7 +153,7 @@ class SingleAgent(Agent, Generic[T]):
         name: str = "agent",
         output_keys: Mapping[str, str] | Sequence[str] | None = None,
         workspace: str | Path | None = None,
-        **settings: Any,
+        **settings: Any,  # those of Agent, which the overloads name
     ) -> None:
         """``args``: as of ``Agent``, or a name, a model and what follows.
 
@@ -166,7 +191,7 @@ class SingleAgent(Agent, Generic[T]):
             finally:
                 await self._model.close()  # its connections cannot outlive this loop
 
-        return cast("T", run_sync(once()))
+        return run_sync(once())
 
     async def run(
         self,

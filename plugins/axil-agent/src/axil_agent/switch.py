@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from axil import Out
 from axil.plugin import EXIT, Body, BodyRules, as_body, did_you_mean, format_names, without_views
@@ -15,6 +15,11 @@ from axil_agent.models import Chosen
 from axil_agent.speakers import transcript
 from axil_agent.verdict import decided
 from axil_models import Request, plain_data, read_arguments
+
+if TYPE_CHECKING:
+    from axil import Graph
+    from axil.plugin import CompileOptions
+    from axil_agent.arguments import ModelLike, SwitchNodeOptions
 
 _SYSTEM = (
     "You judge whether a condition holds for what the user gives. "
@@ -40,7 +45,7 @@ class AgentSwitch:
 
     def __init__(
         self,
-        model: Any = None,
+        model: ModelLike | None = None,
         routes: Mapping[str, str] | None = None,
         *,
         in_one_call: bool = False,
@@ -52,7 +57,18 @@ class AgentSwitch:
         self._model = Chosen(model)
         self._routes, self._bound = dict(routes or {}), dict[str, str]()
         self._conditions: dict[str, str] = {}
-        self._setting: Any = None
+        self._setting: CompileOptions | None = None
+
+    if TYPE_CHECKING:
+
+        @classmethod
+        def create_in(
+            cls,
+            graph: Graph,
+            /,
+            *args: ModelLike | Mapping[str, str],
+            **options: Unpack[SwitchNodeOptions],
+        ) -> Self: ...
 
     def condition_binding(self, prompt: str, out_edge: Any) -> None:
         """Take ``out_edge`` where the model says that ``prompt`` holds.
@@ -69,7 +85,7 @@ class AgentSwitch:
             raise WiringError("AX665", message, "Put both into one condition.")
         self._bound[target] = prompt
 
-    def bind(self, out_edges: Sequence[Any], setting: Any = None) -> None:
+    def bind(self, out_edges: Sequence[Any], setting: CompileOptions | None = None) -> None:
         """Match conditions with edges; called by the planner.
 
         Raises: WiringError (AX665): a condition has no edge, or routes miss one.

@@ -17,18 +17,26 @@ from axil_agent.converse import Answer, ChatOptions, Stage, converse, think
 from axil_models import Ask, Request
 
 
-class Thinking(Protocol):
-    """The questions of an agent around its reply. One of the two methods may be missing."""
+class Before(Protocol):
+    """The questions of an agent before its reply."""
 
     async def before(self, messages: Sequence[Message], ask: Ask, /) -> Sequence[Message]:
         """Return the messages that ask for the reply; ``ask`` asks the model other things first."""
         ...
+
+
+class After(Protocol):
+    """The questions of an agent about its reply."""
 
     async def after(self, messages: Sequence[Message], reply: str, /) -> Sequence[Message] | None:
         """Return the messages with which the model is asked again, for the reply that counts; None:
         the one it gave stands.
         """
         ...
+
+
+class Thinking(Before, After, Protocol):
+    """The questions of an agent around its reply. One of the two methods may be missing."""
 
 
 class Reflection:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from axil import AxilError, ConfigError, Problem, SpecError
 from axil.plugin import make_component
 from axil_models import name_and_config
+
+if TYPE_CHECKING:
+    from axil.plugin import CompileOptions
 
 T = TypeVar("T")
 
@@ -19,7 +22,7 @@ class Parts:
     ``setting``: of the plan; where it says the node's place in a file, problems are reported there.
     """
 
-    def __init__(self, setting: Any) -> None:
+    def __init__(self, setting: CompileOptions | None) -> None:
         self.problems: list[Problem] = []
         self._place: Any = getattr(setting, "place", None)
         self._registry: Any = getattr(setting, "registry", None)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Unpack
+
 from axil_chroma.store import ChromaStore, Place
 from axil_context import IndexedSources, StoreRetriever
+
+if TYPE_CHECKING:
+    from axil_chroma.keywords import ChromaRetrieverKeywords
 
 
 class ChromaConfig(IndexedSources, Place):
@@ -18,6 +23,14 @@ class ChromaRetriever(StoreRetriever):
     Config = ChromaConfig
     label = "chroma"
     owns_store = True
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            config: ChromaConfig | None = None,
+            **settings: Unpack[ChromaRetrieverKeywords],
+        ) -> None: ...
 
     def store_of(self, config: ChromaConfig) -> ChromaStore:
         """Return the collection that the settings name."""

@@ -6,12 +6,15 @@ import importlib
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil.plugin import current_grants, install_advice
 from axil_models import ContextError, call_async, decoded_settings
+
+if TYPE_CHECKING:
+    from axil_chroma.keywords import SentenceEmbedderKeywords
 
 
 class SentenceConfig(BaseModel):
@@ -37,7 +40,9 @@ class SentenceEmbedder:
 
     Config = SentenceConfig
 
-    def __init__(self, config: SentenceConfig | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: SentenceConfig | None = None, **settings: Unpack[SentenceEmbedderKeywords]
+    ) -> None:
         """``settings``: those of ``SentenceConfig``. Raises: ConfigError."""
         self.config = decoded_settings(SentenceConfig, config, settings)
         if (grants := current_grants()) is not None:

@@ -10,12 +10,15 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from axil.plugin import Address, Secret, WritePath, current_grants
 from axil_models import ContextError, Hit, Row, StoreLost, call_async, decoded_settings
+
+if TYPE_CHECKING:
+    from axil_chroma.keywords import ChromaStoreKeywords
 
 Result = TypeVar("Result")
 
@@ -85,7 +88,9 @@ class ChromaStore:
 
     Config = Place
 
-    def __init__(self, config: Place | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: Place | None = None, **settings: Unpack[ChromaStoreKeywords]
+    ) -> None:
         """``settings``: those of ``Place``; nothing is opened before it is used.
 
         Raises: ConfigError.

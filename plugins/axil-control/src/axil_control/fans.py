@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
@@ -59,6 +59,9 @@ from axil.plugin import (
 from axil_control.errors import InputError
 from axil_control.parts import ByMessage, Split
 from axil_control.subgraph import surroundings
+
+if TYPE_CHECKING:
+    from axil_control.keywords import MapKeywords, TreeKeywords
 
 MOST_LAYERS: Final = 100
 """The number of layers after which a tree fails."""
@@ -233,9 +236,9 @@ class Map:
 
     Config = MapConfig
 
-    def __init__(self, config: MapConfig | None = None, **settings: Any) -> None:
+    def __init__(self, config: MapConfig | None = None, **settings: Unpack[MapKeywords]) -> None:
         """Take ``config``, or its settings by name."""
-        self.config = config or MapConfig(**settings)
+        self.config = config or MapConfig.model_validate(settings)
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         return _Fanned(node, self.config, self._run)
@@ -255,8 +258,8 @@ class Tree:
 
     Config = TreeConfig
 
-    def __init__(self, config: TreeConfig | None = None, **settings: Any) -> None:
-        self.config = config or TreeConfig(**settings)
+    def __init__(self, config: TreeConfig | None = None, **settings: Unpack[TreeKeywords]) -> None:
+        self.config = config or TreeConfig.model_validate(settings)
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         return _Fanned(node, self.config, self._run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from axil import (
     Context,
@@ -24,6 +24,7 @@ from axil.plugin import (
     CompileOptions,
     EdgeHandle,
     Field,
+    SubgraphOptions,
     SubgraphSpec,
     arranged,
     default_registry,
@@ -40,6 +41,20 @@ Keys = Mapping[str, str] | Sequence[str] | None
 
 NOT_SET = "(not set yet)"
 """The value of a field that is fed back, in the first round of a loop."""
+
+
+class LoopOptions(SubgraphOptions, total=False):
+    """The settings of a loop, and the options of a node."""
+
+    max_iterations: int | None
+    terminate_condition_function: Callable[..., Any] | None
+    model: Any
+    terminate_condition_prompt: str | None
+    judge: Any
+    initial_messages: Mapping[str, Any] | None
+    memories: Any
+    tools: Any
+    retrievers: Any
 
 
 class NotSetYet(KeyError):
@@ -155,30 +170,35 @@ class Loop(Graph):
         settings: GraphOptions = {"cycles": "allow", **options}
         super().__init__(name, state=state, **settings)
 
+    if TYPE_CHECKING:
+
+        @classmethod
+        def create_in(cls, graph: Graph, /, *args: Any, **options: Unpack[LoopOptions]) -> Self: ...  # type: ignore[override]  # its settings are its own
+
     def set_initial_messages(self, messages: Mapping[str, Any]) -> None:
         """Set the fields that the controller holds before the first input."""
         self.check_open()
         self._first = dict(messages)
 
     def edge_from_controller(
-        self, receiver: Any, keys: Keys = None, **more: Unpack[EdgeOptions]
+        self, receiver: object, keys: Keys = None, **more: Unpack[EdgeOptions]
     ) -> EdgeHandle:
         """Return an edge from the controller into the body."""
         return self.create_edge("controller", receiver, keys, **more)
 
     def edge_to_controller(
-        self, sender: Any, keys: Keys = None, **more: Unpack[EdgeOptions]
+        self, sender: object, keys: Keys = None, **more: Unpack[EdgeOptions]
     ) -> EdgeHandle:
         """Return an edge back to the controller: the next round."""
         return self.create_edge(sender, "controller", keys, **more)
 
     def edge_to_terminate_node(
-        self, sender: Any, keys: Keys = None, **more: Unpack[EdgeOptions]
+        self, sender: object, keys: Keys = None, **more: Unpack[EdgeOptions]
     ) -> EdgeHandle:
         """Return an edge that leaves the loop at once; what it carries is the loop's output."""
         return self.create_edge(sender, "terminate", keys, **more)
 
-    def end(self, given: Any, role: str) -> str:
+    def end(self, given: object, role: str) -> str:
         if isinstance(given, str) and given not in self.nodes:
             token = {"entry": "controller", ENTRY: "controller", "terminate": EXIT}.get(
                 given.lower(), given.lower()
@@ -189,7 +209,7 @@ class Loop(Graph):
                 return token
         return super().end(given, role)
 
-    def add_edge(self, edge: EdgeSpec, sender: Any, receiver: Any) -> EdgeHandle:
+    def add_edge(self, edge: EdgeSpec, sender: object, receiver: object) -> EdgeHandle:
         if edge.source == edge.target == "controller":
             raise SpecError(
                 Problem(

@@ -96,7 +96,7 @@ class ByPath(BaseModel, extra="forbid", frozen=True):
         return [{**m, "content": render(item)} for item in found_at(data, self.config.json_path)]
 
 
-def _named(value: Any) -> Any:
+def _named(value: str | Mapping[str, Any] | None) -> Any:
     return {"type": value or "message"} if value is None or isinstance(value, str) else value
 
 

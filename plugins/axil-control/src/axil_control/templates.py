@@ -17,10 +17,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any, Final, Generic, Literal, TypeVar, cast, get_overloads
+from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 from axil import Graph, GraphWarning
-from axil.plugin import with_article
+from axil.plugin import NodeOptions, with_article
 from axil_control.errors import ControlError
 from axil_files import match_path
 
@@ -260,9 +260,7 @@ def _taken(kind: Any) -> Callable[[str], bool]:
 @lru_cache
 def _options() -> frozenset[str]:
     """Return the options of all nodes."""
-    ways = get_overloads(Graph.create_node)
-    names = {name for way in ways for name in inspect.signature(way).parameters}
-    return frozenset(names - {"self", "kind", "args", "name", "options", "settings"})
+    return frozenset(NodeOptions.__annotations__.keys() - {"name"})
 
 
 def _names(functions: Iterable[Any]) -> set[str]:

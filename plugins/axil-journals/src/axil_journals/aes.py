@@ -13,11 +13,14 @@ import stat
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil.plugin import JournalError, NotInstalled, install_advice
+
+if TYPE_CHECKING:
+    from axil_journals.keywords import AesKeywords
 
 _FORMAT: Final = b"\x01"
 _NONCE: Final = 12
@@ -62,8 +65,8 @@ class Aes:
 
     Config = Settings
 
-    def __init__(self, config: Settings | None = None, **settings: Any) -> None:
-        self.config = Settings(**settings) if config is None else config
+    def __init__(self, config: Settings | None = None, **settings: Unpack[AesKeywords]) -> None:
+        self.config = Settings.model_validate(settings) if config is None else config
 
     def seal(self, text: bytes, about: bytes) -> bytes:
         key, nonce = self._first, os.urandom(_NONCE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import quote
 
 from axil_mcp.addresses import is_plain_uri
@@ -15,6 +15,9 @@ from axil_mcp.results import parts_of, shown_part
 from axil_mcp.texts import clean
 from axil_mcp.tools import pages
 from axil_models import ContextBlock, ContextQuery
+
+if TYPE_CHECKING:
+    from axil_mcp.keywords import ContextConfigKeywords
 
 _WORD = re.compile(r"\w{2,}")
 
@@ -26,7 +29,9 @@ class MCPContext:
     Every block says where it comes from: in its label, its ``uri``, and ``metadata["origin"]``.
     """
 
-    def __init__(self, server: MCPServer | None = None, /, **settings: Any) -> None:
+    def __init__(
+        self, server: MCPServer | None = None, /, **settings: Unpack[ContextConfigKeywords]
+    ) -> None:
         """Set the server, and the resources and prompts to read.
 
         Args:

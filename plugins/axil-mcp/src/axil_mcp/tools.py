@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from axil.plugin import ComponentBlocked, format_names
 from axil_mcp.config import MCPServer, Offer, ToolsConfig, split
@@ -19,6 +19,9 @@ from axil_mcp.listing import Listing, Offered, chosen, difference, drift
 from axil_mcp.results import content_of
 from axil_mcp.texts import clean
 from axil_models import Tool
+
+if TYPE_CHECKING:
+    from axil_mcp.keywords import ToolsConfigKeywords
 
 log = logging.getLogger("axil_mcp")
 _STEERING = re.compile(r"PATH|(LD|DYLD)_.*")
@@ -57,7 +60,9 @@ class MCPTools:
     ``async with``), or with the loop.
     """
 
-    def __init__(self, server: MCPServer | None = None, /, **settings: Any) -> None:
+    def __init__(
+        self, server: MCPServer | None = None, /, **settings: Unpack[ToolsConfigKeywords]
+    ) -> None:
         """Set the server, and the tools to offer.
 
         Args:

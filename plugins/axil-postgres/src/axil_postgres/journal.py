@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from itertools import takewhile
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
@@ -37,6 +37,9 @@ from axil_postgres.database import Database
 from axil_postgres.listing import COUNTS, FACTS, IS_HELD, NAMED, listing, pruned
 from axil_postgres.taking import next_due, set_queues, states, taken, with_records
 from axil_postgres.writer import ROWS, Writer, new_epoch
+
+if TYPE_CHECKING:
+    from axil_postgres.keywords import PostgresJournalKeywords
 
 _INFOS: Final = f"select {FACTS}, {IS_HELD} from runs"
 _POST: Final = """
@@ -124,7 +127,7 @@ class PostgresJournal(Recording):
         config: Settings | str | None = None,
         *,
         cipher: Cipher | None = None,
-        **settings: Any,
+        **settings: Unpack[PostgresJournalKeywords],
     ) -> None:
         """Store the settings.
 
@@ -135,7 +138,7 @@ class PostgresJournal(Recording):
         """
         if isinstance(config, str):
             settings["url"] = config
-        self.config = config if isinstance(config, Settings) else Settings(**settings)
+        self.config = config if isinstance(config, Settings) else Settings.model_validate(settings)
         self.cipher = cipher
         self._lock = threading.Lock()
         self._writer: Writer | None = None

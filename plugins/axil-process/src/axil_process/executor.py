@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from axil import Context, NodeSpec, Out, Schema
 from axil.driver import LocalExecutor, ResolvedGraph
@@ -14,6 +14,9 @@ from axil.plugin import Body, Plan, ResolvedNode, Task, decode_config
 from axil_process.config import ProcessExecutorConfig
 from axil_process.jobs import Job, job_of
 from axil_process.workers import Workers
+
+if TYPE_CHECKING:
+    from axil_process.keywords import ProcessExecutorKeywords
 
 
 class JobExecutor:
@@ -144,7 +147,10 @@ class ProcessExecutor(JobExecutor):
     Config: ClassVar[type[ProcessExecutorConfig]] = ProcessExecutorConfig
 
     def __init__(
-        self, config: ProcessExecutorConfig | Mapping[str, Any] | None = None, /, **settings: Any
+        self,
+        config: ProcessExecutorConfig | Mapping[str, Any] | None = None,
+        /,
+        **settings: Unpack[ProcessExecutorKeywords],
     ) -> None:
         """Nothing is started before the first body. Raises: ConfigError."""
         if not isinstance(config, ProcessExecutorConfig):

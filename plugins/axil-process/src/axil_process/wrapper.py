@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from axil import ComponentRef, Context, Out, Problem, Schema, SpecError
 from axil.plugin import Body, Mode, NodeInfo, Task, current_grants, decode_config
 from axil_process.config import ProcessConfig
 from axil_process.jobs import Job, job_of
 from axil_process.workers import Workers
+
+if TYPE_CHECKING:
+    from axil_process.keywords import ProcessWrapperKeywords
 
 
 class ProcessWrapper:
@@ -23,7 +26,10 @@ class ProcessWrapper:
     )
 
     def __init__(
-        self, config: ProcessConfig | Mapping[str, Any] | None = None, /, **settings: Any
+        self,
+        config: ProcessConfig | Mapping[str, Any] | None = None,
+        /,
+        **settings: Unpack[ProcessWrapperKeywords],
     ) -> None:
         """Raises: ConfigError: a setting is unknown or does not fit."""
         if not isinstance(config, ProcessConfig):

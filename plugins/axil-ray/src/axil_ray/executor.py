@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from axil import Context, NodeSpec, Out, Schema
 from axil.plugin import Task, decode_config
 from axil_process import Job, JobExecutor
 from axil_ray.cluster import Cluster
 from axil_ray.config import RayConfig
+
+if TYPE_CHECKING:
+    from axil_ray.keywords import RayExecutorKeywords
 
 
 class RayExecutor(JobExecutor):
@@ -24,7 +27,10 @@ class RayExecutor(JobExecutor):
     has_places: ClassVar[bool] = True
 
     def __init__(
-        self, config: RayConfig | Mapping[str, Any] | None = None, /, **settings: Any
+        self,
+        config: RayConfig | Mapping[str, Any] | None = None,
+        /,
+        **settings: Unpack[RayExecutorKeywords],
     ) -> None:
         """Store the settings. Raises: ConfigError."""
         given = (

@@ -15,7 +15,7 @@ from heapq import merge
 from itertools import islice, takewhile
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -46,6 +46,9 @@ from axil_sqlite.repair import Rescue, rescued
 from axil_sqlite.store import LONGEST_PAUSE, Store, Sync, rescue, unusable
 from axil_sqlite.taking import Wanted, counts, next_due, set_queues, states
 from axil_sqlite.writer import LOST, Writer, insert
+
+if TYPE_CHECKING:
+    from axil_sqlite.keywords import SqliteJournalKeywords
 
 _ROWS = (
     "select seq, kind, who, body, crc from entries where run = (select id from runs "
@@ -100,7 +103,7 @@ class SqliteJournal(Recording):
         config: Settings | str | Path | None = None,
         *,
         cipher: Cipher | None = None,
-        **settings: Any,
+        **settings: Unpack[SqliteJournalKeywords],
     ) -> None:
         """Store the settings.
 
@@ -112,7 +115,7 @@ class SqliteJournal(Recording):
         self.cipher = cipher
         if isinstance(config, (str, Path)):
             settings["folder"] = config
-        self.config = config if isinstance(config, Settings) else Settings(**settings)
+        self.config = config if isinstance(config, Settings) else Settings.model_validate(settings)
         self._lock = threading.RLock()
         self._writer: Writer | None = None
         self._closing: Any = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from pydantic import Field, field_validator, model_validator
 
@@ -11,6 +12,9 @@ from axil.plugin import Body, NodeInfo, Task
 from axil_models import Budget as Bound, Ledger, OverBudget, Pricing
 from axil_wrappers.failures import chain
 from axil_wrappers.inside import Around, Settings, Wrapper
+
+if TYPE_CHECKING:
+    from axil_wrappers.keywords import BudgetKeywords
 
 
 class BudgetConfig(Settings):
@@ -61,6 +65,15 @@ class Budget(Wrapper[BudgetConfig]):
     examples = ({"tokens": 10_000},)
 
     Config = BudgetConfig
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            config: BudgetConfig | Mapping[str, Any] | None = None,
+            /,
+            **settings: Unpack[BudgetKeywords],
+        ) -> None: ...
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         config = self.config

@@ -20,7 +20,7 @@ import os
 from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Unpack, cast
 from weakref import WeakKeyDictionary
 
 from pydantic import Field
@@ -44,6 +44,9 @@ from axil.plugin import (
 from axil_journals import decode_delta, decode_value, encode_delta, encode_value
 from axil_wrappers.inside import Around, Settings, Wrapper
 from axil_wrappers.store import FolderStore, MemoryStore
+
+if TYPE_CHECKING:
+    from axil_wrappers.keywords import CacheKeywords
 
 log = logging.getLogger("axil_wrappers.cache")
 
@@ -85,6 +88,16 @@ class Cache(Wrapper[CacheConfig]):
 
     type = "cache"
     Config = CacheConfig
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            config: CacheConfig | Mapping[str, Any] | None = None,
+            /,
+            **settings: Unpack[CacheKeywords],
+        ) -> None: ...
+
     memory: ClassVar[MemoryStore] = MemoryStore(MOST)
     """The results that this process keeps; ``Cache.memory.clear()`` drops them."""
 

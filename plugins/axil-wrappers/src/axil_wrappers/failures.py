@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, Field
@@ -134,7 +134,7 @@ def _is_bare(kind: type) -> bool:
     return kind.__module__ in ("builtins", AxilError.__module__)
 
 
-def _named(given: Any) -> Any:
+def _named(given: str | type[Exception] | Collection[str | type[Exception]]) -> Any:
     """Return names of error classes, from a name, a class, or several. Raises: ValueError."""
     several = isinstance(given, (list, tuple, set, frozenset))
     return tuple(_name(item) for item in (cast("Any", given) if several else [given]))

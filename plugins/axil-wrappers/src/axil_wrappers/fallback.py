@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pydantic import Field, model_validator
 
@@ -14,6 +14,9 @@ from axil_wrappers.component import ReplacementNode
 from axil_wrappers.failures import Failures, describe_failure
 from axil_wrappers.inside import Around, Wrapper
 from axil_wrappers.value import Value
+
+if TYPE_CHECKING:
+    from axil_wrappers.keywords import FallbackKeywords
 
 
 class FallbackConfig(Failures):
@@ -38,7 +41,10 @@ class Fallback(Wrapper[FallbackConfig]):
     Config = FallbackConfig
 
     def __init__(
-        self, config: FallbackConfig | Mapping[str, Any] | None = None, /, **settings: Any
+        self,
+        config: FallbackConfig | Mapping[str, Any] | None = None,
+        /,
+        **settings: Unpack[FallbackKeywords],
     ) -> None:
         super().__init__(config, **settings)
         self._components: list[Any] = []

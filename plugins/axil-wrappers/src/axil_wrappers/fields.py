@@ -4,8 +4,8 @@ edges bring them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pydantic import Field
 
@@ -21,6 +21,9 @@ from axil.plugin import (
     isolate,
 )
 from axil_wrappers.inside import Around, Settings, Wrapper
+
+if TYPE_CHECKING:
+    from axil_wrappers.keywords import CollectKeywords, WriteKeywords
 
 
 class WriteConfig(Settings):
@@ -38,6 +41,15 @@ class Write(Wrapper[WriteConfig]):
     examples = ({"fields": {"phase": "drafted"}},)
 
     Config = WriteConfig
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            config: WriteConfig | Mapping[str, Any] | None = None,
+            /,
+            **settings: Unpack[WriteKeywords],
+        ) -> None: ...
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         """Raises: SpecError (AX836): the state has no such field; StateError: a value is wrong."""
@@ -73,6 +85,15 @@ class Collect(Wrapper[CollectConfig]):
     examples: tuple[dict[str, Any], ...] = ({"fields": ["remark"]}, {})
 
     Config = CollectConfig
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            config: CollectConfig | Mapping[str, Any] | None = None,
+            /,
+            **settings: Unpack[CollectKeywords],
+        ) -> None: ...
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         """Raises: SpecError (AX836): no edge brings a field that is named."""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Unpack
+
 from pydantic import Field, model_validator
 
 from axil import Context, Out
 from axil.plugin import Body, NodeInfo, Task
 from axil_wrappers.inside import Around, Settings, Wrapper
 from axil_wrappers.limiter import Limiter, Pace, limiter
+
+if TYPE_CHECKING:
+    from axil_wrappers.keywords import LimitKeywords
 
 
 class LimitConfig(Settings):
@@ -46,6 +52,15 @@ class Limit(Wrapper[LimitConfig]):
     examples = ({"concurrency": 4},)
 
     Config = LimitConfig
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            config: LimitConfig | Mapping[str, Any] | None = None,
+            /,
+            **settings: Unpack[LimitKeywords],
+        ) -> None: ...
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         """Raises: LimiterConflict (AX834)."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from pydantic import Field
 
 from axil import Problem, SpecError
 from axil.plugin import decode_config, make_component, with_article
 from axil_wrappers.failures import LASTING, Failures, chain, describe_failure
+
+if TYPE_CHECKING:
+    from axil_wrappers.keywords import FallbackModelKeywords
 
 
 class FallbackModelConfig(Failures):
@@ -47,7 +50,12 @@ class FallbackModel:
 
     Config = FallbackModelConfig
 
-    def __init__(self, config: FallbackModelConfig | Sequence[Any], /, **settings: Any) -> None:
+    def __init__(
+        self,
+        config: FallbackModelConfig | Sequence[Any],
+        /,
+        **settings: Unpack[FallbackModelKeywords],
+    ) -> None:
         """Take ``config``, or models and settings: ``FallbackModel([a, b], on_status=[503])``."""
         if not isinstance(config, FallbackModelConfig):
             config = decode_config(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from pydantic import Field, model_validator
 
@@ -21,6 +21,9 @@ from axil.plugin import Body, NodeInfo, Task, Uncertain
 from axil_models import OverBudget
 from axil_wrappers.failures import Failures, chain, describe_failure, retry_after_of
 from axil_wrappers.inside import Around, Wrapper
+
+if TYPE_CHECKING:
+    from axil_wrappers.keywords import RetryKeywords
 
 
 class RetryConfig(Failures):
@@ -89,7 +92,7 @@ class Retry(Wrapper[RetryConfig]):
         /,
         *,
         when: Callable[[BaseException], bool] | None = None,
-        **settings: Any,
+        **settings: Unpack[RetryKeywords],
     ) -> None:
         """``when``: asked of each failure that the config selects; Python only.
 

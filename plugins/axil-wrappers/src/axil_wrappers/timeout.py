@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from pydantic import Field
 
@@ -12,6 +13,9 @@ from axil.plugin import Body, Mode, NodeInfo, Task
 from axil_wrappers.errors import TimeoutReached
 from axil_wrappers.inside import Around, Settings, Wrapper
 from axil_wrappers.value import Value
+
+if TYPE_CHECKING:
+    from axil_wrappers.keywords import TimeoutKeywords
 
 _WHAT: Final[dict[Mode, str]] = {
     "async": "its body was cancelled",
@@ -42,6 +46,15 @@ class Timeout(Wrapper[TimeoutConfig]):
     examples = ({"seconds": 30.0},)
 
     Config = TimeoutConfig
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            config: TimeoutConfig | Mapping[str, Any] | None = None,
+            /,
+            **settings: Unpack[TimeoutKeywords],
+        ) -> None: ...
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         return _Timed(body, node, self.config)

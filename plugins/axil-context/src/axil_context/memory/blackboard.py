@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from pydantic import Field
 
@@ -18,6 +18,9 @@ from axil_models import (
     turn_id,
     turn_text,
 )
+
+if TYPE_CHECKING:
+    from axil_context.keywords import BlackboardKeywords
 
 
 class BlackboardConfig(ProviderSettings):
@@ -45,7 +48,9 @@ class Blackboard:
 
     Config = BlackboardConfig
 
-    def __init__(self, config: BlackboardConfig | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: BlackboardConfig | None = None, **settings: Unpack[BlackboardKeywords]
+    ) -> None:
         """``settings``: those of ``BlackboardConfig``. Raises: ConfigError."""
         self.config = decoded_settings(BlackboardConfig, config, settings)
         self.share = self.config.share

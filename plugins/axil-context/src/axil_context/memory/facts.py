@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -42,6 +42,9 @@ from axil_models import (
     with_provider,
     without_titles,
 )
+
+if TYPE_CHECKING:
+    from axil_context.keywords import FactMemoryKeywords
 
 _EXTRACT = """
 You keep a memory of facts that will still matter in later conversations: \
@@ -118,7 +121,9 @@ class FactMemory:
 
     Config = FactsConfig
 
-    def __init__(self, config: FactsConfig | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: FactsConfig | None = None, **settings: Unpack[FactMemoryKeywords]
+    ) -> None:
         """``settings``: those of ``FactsConfig``. Raises: ConfigError."""
         self.config = decoded_settings(FactsConfig, config, settings)
         self.context_label = self.config.context_label or "facts"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from pydantic import Field
 
@@ -38,6 +38,9 @@ from axil_models import (
     turn_of,
     with_provider,
 )
+
+if TYPE_CHECKING:
+    from axil_context.keywords import FileMemoryKeywords
 
 log = logging.getLogger("axil.memory")
 
@@ -84,7 +87,9 @@ class FileMemory:
 
     Config = FileMemoryConfig
 
-    def __init__(self, config: FileMemoryConfig | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: FileMemoryConfig | None = None, **settings: Unpack[FileMemoryKeywords]
+    ) -> None:
         """``settings``: those of ``FileMemoryConfig``; nothing is opened before it is used.
 
         Raises: ConfigError.

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from pydantic import Field
 
@@ -28,6 +28,9 @@ from axil_models import (
     call_async,
     decoded_settings,
 )
+
+if TYPE_CHECKING:
+    from axil_context.keywords import SkillsKeywords
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FRONT = re.compile(
@@ -62,7 +65,9 @@ class Skills:
 
     Config = SkillsConfig
 
-    def __init__(self, config: SkillsConfig | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: SkillsConfig | None = None, **settings: Unpack[SkillsKeywords]
+    ) -> None:
         """``settings``: those of ``SkillsConfig``; nothing is read yet. Raises: ConfigError."""
         self.config = decoded_settings(SkillsConfig, config, settings)
         self.context_label = self.config.context_label or "skills"

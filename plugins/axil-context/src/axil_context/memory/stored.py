@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Unpack
 
 from pydantic import Field
 
@@ -22,6 +22,9 @@ from axil_models import (
     turn_of,
     with_provider,
 )
+
+if TYPE_CHECKING:
+    from axil_context.keywords import StoreMemoryKeywords
 
 _MEMORY: Final = "axil:memory"
 """The tag of rows that are memories."""
@@ -59,7 +62,7 @@ class StoreMemory:
     owns_store: ClassVar[bool] = False
     """True if ``store_of`` makes a store of its own, which is closed with it."""
 
-    def __init__(self, config: Any = None, **settings: Any) -> None:
+    def __init__(self, config: Any = None, **settings: Unpack[StoreMemoryKeywords]) -> None:
         """``settings``: those of ``Config``; nothing is opened before it is used.
 
         Raises: ConfigError.

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pydantic import Field, model_validator
 
@@ -28,6 +28,9 @@ from axil_models import (
     decoded_settings,
     named_providers,
 )
+
+if TYPE_CHECKING:
+    from axil_context.keywords import HybridRetrieverKeywords
 
 
 class HybridConfig(ProviderSettings):
@@ -72,7 +75,9 @@ class HybridRetriever:
 
     Config = HybridConfig
 
-    def __init__(self, config: HybridConfig | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: HybridConfig | None = None, **settings: Unpack[HybridRetrieverKeywords]
+    ) -> None:
         """``settings``: those of ``HybridConfig``. Raises: ConfigError."""
         self.config = decoded_settings(HybridConfig, config, settings)
         self.context_label = self.config.context_label or "hybrid"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from pydantic import Field
 
@@ -19,6 +19,9 @@ from axil_models import (
     decoded_settings,
     with_provider,
 )
+
+if TYPE_CHECKING:
+    from axil_context.keywords import KeywordRetrieverKeywords
 
 
 class KeywordConfig(Sources, ProviderSettings):
@@ -48,7 +51,9 @@ class KeywordRetriever:
 
     Config = KeywordConfig
 
-    def __init__(self, config: KeywordConfig | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: KeywordConfig | None = None, **settings: Unpack[KeywordRetrieverKeywords]
+    ) -> None:
         """``settings``: those of ``KeywordConfig``; nothing is read or opened before the first
         query. Raises: ConfigError.
         """

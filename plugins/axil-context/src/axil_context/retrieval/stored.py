@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Unpack
 
 from pydantic import Field
 
@@ -28,6 +28,9 @@ from axil_models import (
     decoded_settings,
     with_provider,
 )
+
+if TYPE_CHECKING:
+    from axil_context.keywords import StoreRetrieverKeywords
 
 _DOCUMENT: Final = "axil:document"
 """The tag of rows that were made of sources."""
@@ -56,7 +59,7 @@ class StoreRetriever:
     owns_store: ClassVar[bool] = False
     """True if ``store_of`` makes a store of its own, which is closed with it."""
 
-    def __init__(self, config: Any = None, **settings: Any) -> None:
+    def __init__(self, config: Any = None, **settings: Unpack[StoreRetrieverKeywords]) -> None:
         """``settings``: those of ``Config``; nothing is opened, read or embedded before the first
         query. Raises: ConfigError.
         """

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import nsmallest
 from operator import mul
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from pydantic import Field
 
@@ -32,6 +32,9 @@ from axil_models import (
     vectors_of,
     with_provider,
 )
+
+if TYPE_CHECKING:
+    from axil_context.keywords import VectorRetrieverKeywords
 
 Key = tuple[str, str]
 Entry = tuple[Key, tuple[ContextBlock, "array[float]"]]
@@ -63,7 +66,9 @@ class VectorRetriever:
 
     Config = VectorConfig
 
-    def __init__(self, config: VectorConfig | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: VectorConfig | None = None, **settings: Unpack[VectorRetrieverKeywords]
+    ) -> None:
         """``settings``: those of ``VectorConfig``; nothing is read or embedded before the first
         query. Raises: ConfigError.
         """

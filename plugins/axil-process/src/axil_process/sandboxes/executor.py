@@ -6,7 +6,8 @@ other defaults: one firing per process, no variables of the environment, a sandb
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from pydantic import Field
 
@@ -16,6 +17,9 @@ from axil_process.config import ProcessConfig, ProcessExecutorConfig
 from axil_process.executor import ProcessExecutor
 from axil_process.programs.sandbox import Wanted
 from axil_process.wrapper import ProcessWrapper
+
+if TYPE_CHECKING:
+    from axil_process.keywords import SandboxExecutorKeywords, SandboxWrapperKeywords
 
 
 class SandboxConfig(ProcessConfig):
@@ -65,6 +69,15 @@ class SandboxExecutor(ProcessExecutor):
     type: ClassVar[str] = "sandbox"
     Config: ClassVar[type[ProcessExecutorConfig]] = SandboxExecutorConfig
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            config: SandboxExecutorConfig | Mapping[str, Any] | None = None,
+            /,
+            **settings: Unpack[SandboxExecutorKeywords],
+        ) -> None: ...
+
     def takes(self, node: NodeSpec, body: Body) -> bool:
         """Return whether the body of a node runs in the sandbox, where no lanes are given."""
         return node.use is None and body.mode != "scope"
@@ -76,3 +89,12 @@ class SandboxWrapper(ProcessWrapper):
     type: ClassVar[str] = "sandbox"
     Config: ClassVar[type[ProcessConfig]] = SandboxConfig
     examples = ({}, {"timeout_seconds": 60, "memory_megabytes": 512})
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            config: SandboxConfig | Mapping[str, Any] | None = None,
+            /,
+            **settings: Unpack[SandboxWrapperKeywords],
+        ) -> None: ...

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar, Unpack, cast
 
 from pydantic import Field, model_validator
 
@@ -15,6 +15,9 @@ from axil.plugin import Body, NodeInfo, Task, check_time, isolate, make_componen
 from axil_wrappers.guards.errors import GuardTripped
 from axil_wrappers.guards.finding import Finding, Guard, masked
 from axil_wrappers.inside import Around, Settings, Wrapper
+
+if TYPE_CHECKING:
+    from axil_wrappers.keywords import GuardedKeywords
 
 T = TypeVar("T")
 Action = Literal["block", "mask", "ask", "repair"]
@@ -86,7 +89,10 @@ class Guarded(Wrapper[GuardedConfig]):
     )
 
     def __init__(
-        self, config: GuardedConfig | Mapping[str, Any] | None = None, /, **settings: Any
+        self,
+        config: GuardedConfig | Mapping[str, Any] | None = None,
+        /,
+        **settings: Unpack[GuardedKeywords],
     ) -> None:
         super().__init__(config, **settings)
         self._made: list[Any] = []

@@ -1,0 +1,227 @@
+"""What agents, people and switches take, for editors and type checkers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
+
+from axil.plugin import Body, BodyRules, NodeOptions
+from axil_models import Approval, ContextProvider, Formatter, Model, Tool, Toolset
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from axil_agent.context import ContextPolicy
+    from axil_agent.converse import OnReply
+    from axil_agent.thinking import After, Before
+
+
+class Invokes(Protocol):
+    """A model as MASFactory has it: ``invoke(messages, tools, settings)``."""
+
+    @property
+    def invoke(self) -> Callable[..., Any]: ...
+
+
+class Node(Protocol):
+    """An agent or another node, as a tool."""
+
+    def adapted(self, rules: BodyRules) -> Body: ...
+
+
+class Recalls(Protocol):
+    """A memory that keeps the conversation itself."""
+
+    @property
+    def recall(self) -> Callable[..., Any]: ...
+
+
+class Inserts(Protocol):
+    """A memory that receives turns."""
+
+    @property
+    def insert(self) -> Callable[..., Any]: ...
+
+
+class Notes(Protocol):
+    """A provider of notes."""
+
+    @property
+    def notes(self) -> Callable[..., Any]: ...
+
+
+class Learns(Protocol):
+    """A memory that learns from turns."""
+
+    @property
+    def learn(self) -> Callable[..., Any]: ...
+
+
+class Dumps(Protocol):
+    """A formatter as MASFactory has it, with ``dump``."""
+
+    @property
+    def dump(self) -> Callable[..., Any]: ...
+
+
+class Formats(Protocol):
+    """A formatter as MASFactory has it, with ``format``."""
+
+    @property
+    def format(self) -> Callable[..., Any]: ...
+
+
+Use: TypeAlias = str | Mapping[str, Any]
+"""A component by its name, or as ``{type: …, …}``."""
+ModelLike: TypeAlias = Model | Invokes | Use
+First: TypeAlias = ModelLike | Sequence[str]
+"""What an agent takes by position: its model, instructions, template; or its name first."""
+ToolLike: TypeAlias = Callable[..., Any] | Tool | Toolset | Node | Use
+ContextLike: TypeAlias = ContextProvider | Toolset | Recalls | Inserts | Notes | Learns | Use
+FormatterLike: TypeAlias = Formatter | Dumps | Formats | type[Any] | Use
+
+
+class AgentOptions(TypedDict, total=False):
+    """The settings of ``Agent`` but for ``output_type`` and ``name``."""
+
+    model: ModelLike | None
+    """A ``Model``, an object with MASFactory's ``invoke``, the name of an installed adapter, or
+    ``{type: …, …}``.
+    """
+
+    instructions: str | Sequence[str]
+    """The system prompt, or its lines."""
+
+    prompt_template: str | Sequence[str] | Mapping[str, Any] | None
+    """The message; a mapping makes a titled part of each entry."""
+
+    formatters: FormatterLike | Sequence[FormatterLike] | None
+    """One, or ``[in, out]``."""
+
+    tools: Sequence[ToolLike] | None
+    """Functions, ``Tool``s, toolsets, agents, names of installed tools."""
+
+    memories: ContextLike | Sequence[ContextLike] | None
+    """Memories, or names of installed ones."""
+
+    retrievers: ContextLike | Sequence[ContextLike] | None
+    """Retrievers, or names of installed ones."""
+
+    model_settings: Mapping[str, Any] | None
+    """Handed to the model; those with well-known ranges are checked."""
+
+    role_name: str
+    """Who the agent is; empty: its node's name."""
+
+    hide_unused_fields: bool
+    """Fields that the prompt does not name are left out of it."""
+
+    titles: Mapping[str, str | None] | None
+    """Other titles for the parts ``message``, ``format``, ``fields``, ``context``."""
+
+    context: ContextPolicy | None
+    """How much context there is in a prompt."""
+
+    approve: Sequence[str]
+    """Names of tools whose calls a person has to allow first; ``*``: all."""
+
+    approval: Approval | None
+    """The time for it, and the answer without one; None: as each tool says."""
+
+    thinking: Before | After | Use | Sequence[Before | After | Use] | None
+    """A ``Reflection``, another ``Thinking``, or several."""
+
+    max_turns: int
+    """How often the model may ask for tools."""
+
+    max_repairs: int
+    """How often a reply that cannot be read is asked for again."""
+
+    on_reply: OnReply | None
+    """Called with each reply of the model and the messages that it answers."""
+
+
+class AgentNodeOptions(AgentOptions, NodeOptions, total=False):
+    """The settings of ``Agent``, and the options of a node."""
+
+    output_type: Any
+    """The type of the output, or a function that gives it."""
+
+
+class DynamicOptions(AgentOptions, total=False):
+    """The settings of ``DynamicAgent`` but for its own."""
+
+    output_type: Any
+    name: str
+
+
+class DynamicNodeOptions(AgentNodeOptions, total=False):
+    """The settings of ``DynamicAgent``, and the options of a node."""
+
+    instruction_key: str
+    """The field that holds the instructions."""
+
+    default_instructions: str | Sequence[str]
+    """The instructions where the field is missing; else that is an error."""
+
+
+class SingleOptions(AgentOptions, total=False):
+    """The settings of ``SingleAgent`` but for ``output_type``."""
+
+    name: str
+    """What it is called."""
+
+    output_keys: Mapping[str, str] | Sequence[str] | None
+    """Fields that a reply has to have, with descriptions."""
+
+    workspace: str | Path | None
+    """Where the paths of images and files begin."""
+
+
+class HumanOptions(TypedDict, total=False):
+    """The settings of ``HumanNode`` but for ``prompt`` and ``name``."""
+
+    fields: Mapping[str, str] | None
+    """What to ask for, with descriptions, instead of what the edges carry."""
+
+    as_form: bool
+    """One question of kind ``form`` for all fields; else one question a field."""
+
+    within: float | str | None
+    """How long there is for each question: seconds, or ``"15m"``."""
+
+    defaults: Mapping[str, Any] | None
+    """The answers, by field, if there is none in time."""
+
+
+class FileEditOptions(HumanOptions, total=False):
+    """The settings of ``HumanFileEdit`` but for its first two."""
+
+    name: str
+
+
+class HumanNodeOptions(HumanOptions, NodeOptions, total=False):
+    """The settings of ``HumanNode``, and the options of a node."""
+
+    prompt: str | Sequence[str]
+    """The text for the person; ``{name}`` is the place of an input."""
+
+
+class FileEditNodeOptions(HumanNodeOptions, total=False):
+    """The settings of ``HumanFileEdit``, and the options of a node."""
+
+    file_fields: Mapping[str, str]
+    """A path for each field, below the run's workspace."""
+
+
+class SwitchNodeOptions(NodeOptions, total=False):
+    """The settings of ``AgentSwitch``, and the options of a node."""
+
+    model: ModelLike | None
+    """As of ``Agent``."""
+
+    routes: Mapping[str, str] | None
+    """A condition for each receiver's name."""
+
+    in_one_call: bool
+    """All conditions are judged in one call."""

@@ -1,0 +1,355 @@
+"""Settings of ``axil_context`` as typed keywords; written by ``make manifests``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+from axil.plugin import ReadPath, WritePath
+from axil_context.retrieval.chunks import Boundary
+from axil_context.retrieval.sources import Given
+from axil_models import Owner
+
+
+class BlackboardKeywords(TypedDict, total=False):
+    """The settings of ``Blackboard``; see ``BlackboardConfig``."""
+
+    context_label: str
+    """What its blocks are labelled with; without one, the component's name."""
+
+    passive: bool
+    """Its blocks go into the prompt."""
+
+    active: bool
+    """The model may ask it."""
+
+    share: str
+    """The attribute that holds the notes; agents with one name share them."""
+
+    remember: Literal["turn", "reply"]
+    """What a note holds: the reply, or the task and the reply."""
+
+    max_items: int
+    """Notes that count, the newest; others fall off unless the field only grows."""
+
+
+class FactMemoryKeywords(TypedDict, total=False):
+    """The settings of ``FactMemory``; see ``FactsConfig``."""
+
+    context_label: str
+    """What its blocks are labelled with; without one, the component's name."""
+
+    passive: bool
+    """Its blocks go into the prompt."""
+
+    active: bool
+    """The model may ask it."""
+
+    index: Any
+    """What keeps and searches them: chroma_memory, file_memory, {type: …}, or an object with put
+    and delete.
+    """
+
+    namespace: Sequence[Owner]
+    """Kept apart for each: run, session, agent, user."""
+
+    user_field: str
+    """The attribute or input that holds the user's name."""
+
+    candidates: int
+    """Known facts that the model is shown, the nearest."""
+
+    max_facts: int
+    """Facts of one turn; more are refused."""
+
+    max_chars: int
+    """A fact's length; a longer one is refused."""
+
+    audit: WritePath
+    """A file of JSON lines that each decision is written to; empty: only the journal has them."""
+
+
+class FileMemoryKeywords(TypedDict, total=False):
+    """The settings of ``FileMemory``; see ``FileMemoryConfig``."""
+
+    context_label: str
+    """What its blocks are labelled with; without one, the component's name."""
+
+    passive: bool
+    """Its blocks go into the prompt."""
+
+    active: bool
+    """The model may ask it."""
+
+    path: WritePath
+    """The file of JSON lines; made when the first thing is remembered."""
+
+    index: Any
+    """What searches it: keyword, vector, {type: …}, or an object with put and delete."""
+
+    namespace: Sequence[Owner]
+    """Kept apart for each: run, session, agent, user."""
+
+    user_field: str
+    """The attribute or input that holds the user's name."""
+
+    remember: Literal["turn", "reply"]
+    """The reply, or the task and the reply."""
+
+    max_items: int
+    """The newest items of each namespace that are searched; the file keeps all."""
+
+    lock_seconds: float
+    """How long a writer waits for another one."""
+
+
+class HybridRetrieverKeywords(TypedDict, total=False):
+    """The settings of ``HybridRetriever``; see ``HybridConfig``."""
+
+    context_label: str
+    """What its blocks are labelled with; without one, the component's name."""
+
+    passive: bool
+    """Its blocks go into the prompt."""
+
+    active: bool
+    """The model may ask it."""
+
+    providers: Sequence[Any]
+    """Context providers: names, {type: …}, or objects."""
+
+    weights: Sequence[float]
+    """The weight of each provider; empty: equal weights."""
+
+    k: int
+    """A rank constant: a larger number makes the difference between the ranks smaller."""
+
+    depth: int
+    """The number of blocks requested of each provider; at least the number requested of all."""
+
+
+class KeywordRetrieverKeywords(TypedDict, total=False):
+    """The settings of ``KeywordRetriever``; see ``KeywordConfig``."""
+
+    context_label: str
+    """What its blocks are labelled with; without one, the component's name."""
+
+    passive: bool
+    """Its blocks go into the prompt."""
+
+    active: bool
+    """The model may ask it."""
+
+    documents: Sequence[str | (Given | Mapping[str, Any])]
+    """Texts, or {text, uri, title, metadata}."""
+
+    paths: Sequence[ReadPath]
+    """Files and folders; folders are read with all their subfolders."""
+
+    include: Sequence[str]
+    """Patterns of names: the files of folders that are read."""
+
+    attach: Sequence[str]
+    """Patterns of names: files that are sent to the model together with the blocks found in them.
+    """
+
+    encoding: str
+    """The encoding of the files."""
+
+    max_file_bytes: int
+    """The largest allowed size of a file."""
+
+    cut_at: Boundary
+    """heading, paragraph or size."""
+
+    chunk_chars: int
+    """The largest length of a chunk, in characters."""
+
+    overlap_chars: int | None
+    """The characters that a chunk repeats of the one before it; the default is an eighth of
+    chunk_chars.
+    """
+
+    path: WritePath
+    """The file of the index; empty: the index is kept in memory and rebuilt in each process."""
+
+    refresh: Literal["once", "query"]
+    """When changes of the sources are read: never, or at each query."""
+
+    stems: bool
+    """Compare English words by their stems: running finds run."""
+
+    min_score: float | None
+    """The lowest score of a block that is returned."""
+
+
+class SkillsKeywords(TypedDict, total=False):
+    """The settings of ``Skills``; see ``SkillsConfig``."""
+
+    context_label: str
+    """What its blocks are labelled with; without one, the component's name."""
+
+    passive: bool
+    """Its blocks go into the prompt."""
+
+    active: bool
+    """The model may ask it."""
+
+    paths: Sequence[ReadPath]
+    """Folders of skills, or of folders that are skills."""
+
+    allow: Sequence[str]
+    """Only these skills; empty: all."""
+
+    max_file_bytes: int
+    """A larger file is not read."""
+
+
+class StoreMemoryKeywords(TypedDict, total=False):
+    """The settings of ``StoreMemory``; see ``StoreMemoryConfig``."""
+
+    context_label: str
+    """What its blocks are labelled with; without one, the component's name."""
+
+    passive: bool
+    """Its blocks go into the prompt."""
+
+    active: bool
+    """The model may ask it."""
+
+    embedder: Any
+    """Makes vectors of texts: a name, {type: …}, or an object."""
+
+    batch: int
+    """Texts that the embedder is given at once."""
+
+    min_score: float | None
+    """Blocks with a lower score (cosine, at most 1) are left out."""
+
+    store: Any
+    """Keeps the vectors: a name, {type: …}, or an object."""
+
+    namespace: Sequence[Owner]
+    """Kept apart for each: run, session, agent, user."""
+
+    user_field: str
+    """The attribute or input that holds the user's name."""
+
+    remember: Literal["turn", "reply"]
+    """The reply, or the task and the reply."""
+
+    max_items: int
+    """The newest items of each namespace that are kept."""
+
+
+class StoreRetrieverKeywords(TypedDict, total=False):
+    """The settings of ``StoreRetriever``; see ``StoreConfig``."""
+
+    context_label: str
+    """What its blocks are labelled with; without one, the component's name."""
+
+    passive: bool
+    """Its blocks go into the prompt."""
+
+    active: bool
+    """The model may ask it."""
+
+    embedder: Any
+    """Makes vectors of texts: a name, {type: …}, or an object."""
+
+    batch: int
+    """Texts that the embedder is given at once."""
+
+    min_score: float | None
+    """Blocks with a lower score (cosine, at most 1) are left out."""
+
+    store: Any
+    """Keeps the vectors: a name, {type: …}, or an object."""
+
+    documents: Sequence[str | (Given | Mapping[str, Any])]
+    """Texts, or {text, uri, title, metadata}."""
+
+    paths: Sequence[ReadPath]
+    """Files and folders; folders are read with all their subfolders."""
+
+    include: Sequence[str]
+    """Patterns of names: the files of folders that are read."""
+
+    attach: Sequence[str]
+    """Patterns of names: files that are sent to the model together with the blocks found in them.
+    """
+
+    encoding: str
+    """The encoding of the files."""
+
+    max_file_bytes: int
+    """The largest allowed size of a file."""
+
+    cut_at: Boundary
+    """heading, paragraph or size."""
+
+    chunk_chars: int
+    """The largest length of a chunk, in characters."""
+
+    overlap_chars: int | None
+    """The characters that a chunk repeats of the one before it; the default is an eighth of
+    chunk_chars.
+    """
+
+    refresh: Literal["once", "query", "never"]
+    """When sources are looked at: once, at each query, or never."""
+
+
+class VectorRetrieverKeywords(TypedDict, total=False):
+    """The settings of ``VectorRetriever``; see ``VectorConfig``."""
+
+    context_label: str
+    """What its blocks are labelled with; without one, the component's name."""
+
+    passive: bool
+    """Its blocks go into the prompt."""
+
+    active: bool
+    """The model may ask it."""
+
+    documents: Sequence[str | (Given | Mapping[str, Any])]
+    """Texts, or {text, uri, title, metadata}."""
+
+    paths: Sequence[ReadPath]
+    """Files and folders; folders are read with all their subfolders."""
+
+    include: Sequence[str]
+    """Patterns of names: the files of folders that are read."""
+
+    attach: Sequence[str]
+    """Patterns of names: files that are sent to the model together with the blocks found in them.
+    """
+
+    encoding: str
+    """The encoding of the files."""
+
+    max_file_bytes: int
+    """The largest allowed size of a file."""
+
+    cut_at: Boundary
+    """heading, paragraph or size."""
+
+    chunk_chars: int
+    """The largest length of a chunk, in characters."""
+
+    overlap_chars: int | None
+    """The characters that a chunk repeats of the one before it; the default is an eighth of
+    chunk_chars.
+    """
+
+    embedder: Any
+    """The embedder, which turns texts into vectors: a name, {type: …}, or an object."""
+
+    refresh: Literal["once", "query"]
+    """When changes of the sources are read: never, or at each query."""
+
+    min_score: float | None
+    """The lowest cosine similarity of a block that is returned."""
+
+    batch: int
+    """The number of texts in one call of the embedder."""
