@@ -24,6 +24,7 @@ _SUBJECTS = {
             AgentError ContextError ModelContract ModelError PartError ToolError
         """,
         "formats": "Formatter",
+        "forms": "Forms",
         "functions": "adapter_of tool_of tools_of validation_text without_titles",
         "memories": """
             Ask ChatMemory Memory Owner SharedMemory Turn TurnMemory

@@ -51,6 +51,7 @@ from axil_models.formatters.paragraph import Paragraph as Paragraph
 from axil_models.formatters.tagged import Tagged as Tagged
 from axil_models.formatters.text import FormatError as FormatError
 from axil_models.formatters.twins import Twins as Twins
+from axil_models.forms import Forms as Forms
 from axil_models.functions import (
     adapter_of as adapter_of,
     tool_of as tool_of,

@@ -29,6 +29,7 @@ from axil_models import (
     valid_text,
     with_instruction,
 )
+from axil_openai.profiles import Form
 from axil_openai.requests import chosen_tool, held, tool_schema
 from axil_openai.streamed import StreamedModel
 from axil_openai.thoughts import EXTRA as _EXTRA, Thoughts, more_of, sent_back
@@ -54,17 +55,17 @@ class OpenAIModel(StreamedModel):
     capabilities = ("speaks_chat",)
     carried = ("text", "image", "file", "audio")
 
-    def _asked(self, request: Request) -> dict[str, Any]:
+    def _asked(self, request: Request, form: Form = "prompt") -> dict[str, Any]:
         """Return the request as the API takes it."""
         config, settings = self.config, self.config.settings_for(request, _REFUSED)
         messages = list(request.messages)
         asked: dict[str, Any] = {"model": settings.pop("model", None) or config.name}
         if request.output is not None:
-            form, report = held(request.output, config.structured_output)
+            bound, report = held(request.output, form)
             messages = with_instruction(messages, report)
-            if form is not None:
-                schema = {"type": "json_schema", "json_schema": form}
-                asked["response_format"] = schema if form else {"type": "json_object"}
+            if bound is not None:
+                schema = {"type": "json_schema", "json_schema": bound}
+                asked["response_format"] = schema if bound else {"type": "json_object"}
         origin = f"{self.service.address} {asked['model']}"
         asked["messages"] = [_message(each, origin) for each in messages]
         if request.tools:
@@ -72,10 +73,13 @@ class OpenAIModel(StreamedModel):
         choice = chosen_tool(settings.get("tool_choice"))
         if choice is not None:
             settings["tool_choice"] = {"type": "function", "function": {"name": choice}}
-        if self.service.is_openai and "max_tokens" in settings:
-            settings.setdefault("max_completion_tokens", settings.pop("max_tokens"))
+        profile = self.service.profile
+        for ours in profile.renamed.keys() & settings.keys():
+            settings.setdefault(profile.renamed[ours], settings.pop(ours))
+        if "stream_options" not in profile.refused:
+            settings.setdefault("stream_options", {"include_usage": True})
         asked["timeout"] = settings.pop("timeout_seconds", None)
-        return {**asked, "stream_options": {"include_usage": True}, **settings}
+        return {**asked, **settings}
 
     async def _attempt(self, client: AsyncOpenAI, asked: Mapping[str, Any], show: Showing) -> Reply:
         create: Any = client.chat.completions.create

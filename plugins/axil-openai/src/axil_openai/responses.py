@@ -35,6 +35,7 @@ from axil_models import (
     with_instruction,
 )
 from axil_openai.connection import Connection
+from axil_openai.profiles import Form
 from axil_openai.requests import chosen_tool, held, tool_schema
 from axil_openai.streamed import StreamedModel
 from axil_openai.wire import data_url, file_name
@@ -61,17 +62,17 @@ class OpenAIResponsesModel(StreamedModel):
     capabilities = ("speaks_responses", "seals")
     carried = ("text", "image", "file")
 
-    def _asked(self, request: Request) -> dict[str, Any]:
+    def _asked(self, request: Request, form: Form = "prompt") -> dict[str, Any]:
         """Return the request as the API takes it."""
         config, settings = self.config, self.config.settings_for(request, _REFUSED)
         messages = list(request.messages)
         asked: dict[str, Any] = {"model": settings.pop("model", None) or config.name}
         text: dict[str, Any] = dict(settings.pop("text", None) or {})
         if request.output is not None:
-            form, report = held(request.output, config.structured_output)
+            bound, report = held(request.output, form)
             messages = with_instruction(messages, report)
-            if form is not None:
-                text["format"] = {"type": "json_schema" if form else "json_object", **form}
+            if bound is not None:
+                text["format"] = {"type": "json_schema" if bound else "json_object", **bound}
         if "verbosity" in settings:
             text["verbosity"] = settings.pop("verbosity")
         if text:
@@ -79,7 +80,8 @@ class OpenAIResponsesModel(StreamedModel):
         settings.setdefault("store", False)
         origin = f"{self.service.address} {asked['model']}"
         asked["input"] = _input(messages, bool(settings["store"]), origin)
-        if self.service.is_openai and not settings["store"] and _REASONS.match(asked["model"]):
+        is_own = self.service.profile.is_own
+        if is_own and not settings["store"] and _REASONS.match(asked["model"]):
             settings.setdefault("include", ["reasoning.encrypted_content"])
         if request.tools:
             asked["tools"] = [_tool(each, config.strict_tools) for each in request.tools]
