@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from axil_anthropic import AnthropicModel
 from axil_gemini import GeminiModel
 from axil_models import ModelError, Reply, Request, Structure, ToolSpec
 from axil_openai import PROFILES, OpenAIModel, OpenAIResponsesModel, Profile
-from axil_testing.stub import Stub
+from axil_testing.stub import Act, Call, Stub
 
 SHAPE = Structure(
     name="Sum",
@@ -181,3 +183,103 @@ def test_a_file_s_profile_sends_its_key_to_no_other_host(name, url, monkeypatch,
 def test_the_page_of_providers_is_current():
     root = Path(__file__).parents[2]
     assert (root / providers.PAGE).read_text("utf-8") == providers.page(), "make manifests"
+
+
+# -- errors in the shapes of providers
+
+DIALECTS = list(MODELS)
+TIMED = {"max_tries": 2, "first_wait_seconds": 0, "total_seconds": 1}
+WAITS = {
+    "seconds": (None, {"headers": {"retry-after": "17"}}),
+    "milliseconds": (None, {"headers": {"retry-after-ms": "17000"}}),
+    "date": (None, {"headers": {"retry-after": "DATE"}}),
+    "groq-openai": (
+        "chat",
+        {
+            "headers": {
+                "x-ratelimit-remaining-requests": "9",
+                "x-ratelimit-reset-requests": "1h0m0s",
+                "x-ratelimit-remaining-tokens": "0",
+                "x-ratelimit-reset-tokens": "0m17.0s",
+            }
+        },
+    ),
+    "openrouter": (
+        "chat",
+        {
+            "headers": {
+                "x-ratelimit-remaining": "0",
+                "x-ratelimit-reset": "EPOCH",
+            }
+        },
+    ),
+    "google": ("generate", {"wait": "17s"}),
+}
+
+
+@pytest.mark.third
+@pytest.mark.parametrize(
+    ("dialect", "shape"),
+    [
+        (each, name)
+        for name, (only, _) in WAITS.items()
+        for each in DIALECTS
+        if only in (None, each)
+    ],
+)
+def test_a_busy_service_says_in_any_shape_how_long_to_wait(dialect, shape):
+    with Stub(dialect) as server:
+        moments = {
+            "DATE": formatdate(time.time() + 17, usegmt=True),
+            "EPOCH": str(int((time.time() + 17) * 1000)),
+        }
+        told = WAITS[shape][1]
+        headers = {key: moments.get(each, each) for key, each in told.get("headers", {}).items()}
+        server.say(Act(status=429, **{**told, "headers": headers}))
+        with pytest.raises(ModelError) as raised:
+            ask(made(dialect, server, retry=TIMED))
+        assert len(server.requests) == 1  # 17 seconds are more than it has
+    assert raised.value.retry_after_seconds == pytest.approx(17, abs=14)
+    assert raised.value.transient
+
+
+@pytest.mark.third
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("how", [{"status": 529}, {"break_at": 0.6, "text": "so far"}], ids=str)
+def test_an_overloaded_service_and_a_reset_in_the_middle_are_asked_again(dialect, how):
+    chunks: list[Any] = []
+    with Stub(dialect) as server:
+        server.say(Act(**how), "all of it")
+        reply = ask(made(dialect, server, retry=QUICK), chunks=chunks)
+    assert reply.text == "all of it"
+    assert any(chunk["kind"] == "retry" for chunk in chunks)
+
+
+@pytest.mark.third
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_reply_in_one_piece_is_read_where_a_stream_was_asked_for(dialect):
+    chunks: list[Any] = []
+    call = Call(name="add", arguments={"a": 1}, id="c1")
+    with Stub(dialect) as server:
+        server.say(
+            Act(text="Let me add.", calls=(call,), is_whole=True),
+            Act(text="three", thought="" if dialect == "responses" else "Hm.", is_whole=True),
+        )
+        model = made(dialect, server, retry={"max_tries": 1})
+        first, second = ask(model, tools=[ADD], chunks=chunks), ask(model)
+    assert [(each.name, each.arguments) for each in first.tool_calls] == [("add", {"a": 1})]
+    assert (first.text, first.finish, second.text) == ("Let me add.", "tools", "three")
+    assert (second.usage.input_tokens, second.usage.output_tokens) == (11, 7)
+    assert "".join(each["text"] for each in chunks if each["kind"] == "text") == "Let me add."
+
+
+@pytest.mark.parametrize(("dialect", "sent"), [("chat", "object"), ("generate", "pieces")])
+def test_arguments_are_read_as_an_object_and_in_pieces_with_paths(dialect, sent):
+    arguments = {"a": 1, "b": True, "name": "axil"}
+    with Stub(dialect) as server:
+        call = Call(name="add", arguments=arguments, sent=sent)
+        server.say(Act(calls=(call,), sealed="c2VhbGVk" if dialect == "generate" else ""))
+        reply = ask(made(dialect, server), tools=[ADD])
+    assert [(each.name, each.arguments) for each in reply.tool_calls] == [("add", arguments)]
+    if dialect == "generate":
+        assert "c2VhbGVk" in json.dumps(reply.plain())

@@ -128,10 +128,13 @@ class AnthropicModel(Remote):
                 self._with_schema(request, form, asked), parameters_of_sdk(create)
             )
             async with await create(stream=True, **given) as stream:
-                self.service.checked(stream.response.headers)
+                body = await self.service.whole_of(stream.response)
                 with reading_reply():
-                    async for event in stream:
-                        reply.take(event)
+                    if body is not None:
+                        reply.take_whole(body)
+                    else:
+                        async for event in stream:
+                            reply.take(event)
                     return reply.reply(self.config.prices)
 
         return await self.service.call(attempt, emit)

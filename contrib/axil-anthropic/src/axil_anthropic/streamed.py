@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from axil_anthropic.sending import EXTRA
@@ -56,6 +58,22 @@ class StreamedReply:
         elif kind == "message_delta":
             self._finish = str(event.delta.stop_reason or self._finish)
             self._count(event.usage)
+
+    def take_whole(self, body: Mapping[str, Any]) -> None:
+        """Take in a reply that came in one piece."""
+        from anthropic.types import Message
+
+        message: Any = Message.construct(**body)
+        self._model, self._finish = str(message.model or ""), str(message.stop_reason or "")
+        self._count(message.usage)
+        for at, block in enumerate(message.content):
+            self._begin(at, block)
+            if block.type == "tool_use":
+                self._arguments[at] = json.dumps(block.input)
+                self._called(at, self._arguments[at])
+            elif block.type in ("text", "thinking"):
+                kind = "reasoning" if block.type == "thinking" else "text"
+                self._show({"kind": kind, "text": getattr(block, block.type)})
 
     def _begin(self, at: int, block: Any) -> None:
         self._blocks[at] = block.model_dump(mode="json", exclude_none=True)

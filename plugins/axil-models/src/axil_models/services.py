@@ -409,6 +409,23 @@ class Service(Generic[C]):
             hint = f"Check base_url ({self._shown_url}). {_WEB_PAGE}"
             raise ModelError(message, transient=False, hint=hint)
 
+    async def whole_of(self, response: Any) -> Mapping[str, Any] | None:
+        """Return the reply of a service that answers in one piece where a stream was asked for;
+        None: it is a stream.
+
+        Raises: ModelError: it is an error; Malformed: it is no reply.
+        """
+        self.checked(response.headers)
+        if not _is_of_kind(response.headers, "application/json"):
+            return None
+        body = json.loads(await response.aread())
+        if not isinstance(body, Mapping):
+            raise Malformed("the reply is no object")
+        whole = cast("Mapping[str, Any]", body)
+        if error := whole.get("error"):
+            raise self.failed(error)
+        return whole
+
     def refused(
         self,
         status: int,
@@ -474,8 +491,11 @@ def _entry(data: Any, name: str, default: Any = None) -> Any:
 
 
 def _is_page(headers: Mapping[str, str]) -> bool:
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    return kind in ("text/html", "application/xhtml+xml")
+    return _is_of_kind(headers, "text/html", "application/xhtml+xml")
+
+
+def _is_of_kind(headers: Mapping[str, str], *kinds: str) -> bool:
+    return headers.get("content-type", "").partition(";")[0].strip().lower() in kinds
 
 
 def sdk_arguments(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:

@@ -87,10 +87,13 @@ class OpenAIModel(StreamedModel):
             self._known = parameters_of_sdk(create)
         partial = _PartialReply(show, f"{self.service.address} {asked['model']}")
         async with await create(stream=True, **sdk_arguments(asked, self._known)) as stream:
-            self.service.checked(stream.response.headers)
+            whole = await self.service.whole_of(stream.response)
             with reading_reply():
-                async for chunk in stream:
-                    partial.add(chunk)
+                if whole is not None:
+                    partial.add(_as_chunk(whole))
+                else:
+                    async for chunk in stream:
+                        partial.add(chunk)
                 return partial.reply(self.config.prices)
 
 
@@ -153,6 +156,20 @@ def _part(part: Part) -> dict[str, Any]:
     if kind == "file" and "data" in part:
         return {"type": "file", "file": {"filename": file_name(part), "file_data": data_url(part)}}
     raise unsendable(part, "the Chat Completions API")
+
+
+def _as_chunk(whole: Mapping[str, Any]) -> Any:
+    """Return a reply in one piece as the only chunk of a stream."""
+    from openai.types.chat import ChatCompletionChunk
+
+    choices: list[dict[str, Any]] = []
+    for choice in whole["choices"]:
+        message = dict(choice["message"])
+        calls = message.get("tool_calls") or ()
+        message["tool_calls"] = [{**call, "index": at} for at, call in enumerate(calls)]
+        choices.append({**choice, "delta": message})
+    chunk: dict[str, Any] = {**whole, "choices": choices}
+    return ChatCompletionChunk.construct(None, **chunk)
 
 
 class _Call:
@@ -221,7 +238,8 @@ class _PartialReply:
         known.signed |= more_of(piece, ("extra_content",))
         if function is not None:
             known.name = known.name or function.name or ""
-            added = function.arguments or ""
+            given: Any = function.arguments or ""
+            added = given if isinstance(given, str) else json.dumps(given)  # some send an object
             known.arguments += added
         self._show(
             {

@@ -103,10 +103,13 @@ class OpenAIResponsesModel(StreamedModel):
             self._known = parameters_of_sdk(create)
         partial = _PartialReply(show, self.service, f"{self.service.address} {asked['model']}")
         async with await create(stream=True, **sdk_arguments(asked, self._known)) as stream:
-            self.service.checked(stream.response.headers)
+            whole = await self.service.whole_of(stream.response)
             with reading_reply():
-                async for event in stream:
-                    partial.add(event)
+                if whole is not None:
+                    partial.add_whole(whole)
+                else:
+                    async for event in stream:
+                        partial.add(event)
                 return partial.reply(self.config.prices)
 
 
@@ -232,6 +235,16 @@ class _PartialReply:
             raise self._connection.failed({"message": message, "code": code})
         elif kind == "error":
             raise self._connection.failed({"message": event.message, "code": event.code})
+
+    def add_whole(self, whole: Mapping[str, Any]) -> None:
+        """Add a reply that came in one piece."""
+        from openai.types.responses import Response
+
+        self._response = Response.construct(**whole)
+        for item in self._response.output:
+            for part in (item.content if item.type == "message" else None) or ():
+                if part.type == "output_text" and part.text:
+                    self._show({"kind": "text", "text": part.text})
 
     def _called(self, at: int, added: str) -> None:
         number, id, name = self._calls.get(at, (at, "", ""))

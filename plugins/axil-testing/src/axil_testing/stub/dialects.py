@@ -21,6 +21,10 @@ class Dialect(Protocol):
         """Yield the pieces of an answer."""
         ...
 
+    def whole(self, act: Act, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return an answer in one piece."""
+        ...
+
     def error(self, act: Act) -> Mapping[str, Any]:
         """Return the body of an error."""
         ...
@@ -48,7 +52,8 @@ class Chat:
                 "function": {"name": call.name, "arguments": ""},
             }
             yield self._chunk({"tool_calls": [first]})
-            for part in pieces(call.text, 3):
+            sent: list[Any] = [call.arguments] if call.sent == "object" else pieces(call.text, 3)
+            for part in sent:
                 yield self._chunk(
                     {"tool_calls": [{"index": number, "function": {"arguments": part}}]}
                 )
@@ -80,6 +85,27 @@ class Chat:
                 "completion_tokens_details": {"reasoning_tokens": usage["reasoning"]},
             }
         return event(chunk)
+
+    def whole(self, act: Act, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """As OpenAI says it."""
+        calls = [
+            {
+                "id": call.id or f"call_{number}",
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.text},
+            }
+            for number, call in enumerate(act.calls)
+        ]
+        message = {"role": "assistant", "content": act.text, "tool_calls": calls or None}
+        if act.thought:
+            message["reasoning_content"] = act.thought
+        data = json.loads(self._chunk(None, usage=act.usage).partition(b"data: ")[2])
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": "tool_calls" if calls else "stop",
+        }
+        return {**data, "object": "chat.completion", "choices": [choice]}
 
     def error(self, act: Act) -> Mapping[str, Any]:
         """As OpenAI says it."""
@@ -228,6 +254,10 @@ class Responses:
     def _event(self, kind: str, **data: Any) -> bytes:
         return event({"type": kind, "sequence_number": 0, **data}, kind)
 
+    def whole(self, act: Act, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """As OpenAI says it: what the last event holds."""
+        return _data(list(self.stream(act, asked))[-1])["response"]
+
     def error(self, act: Act) -> Mapping[str, Any]:
         """As OpenAI says it."""
         return Chat().error(act)
@@ -314,9 +344,33 @@ class Messages:
     def _event(self, kind: str, **data: Any) -> bytes:
         return event({"type": kind, **data}, kind)
 
+    def whole(self, act: Act, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """As Anthropic says it."""
+        events = [_data(each) for each in self.stream(act, asked)]
+        content: list[dict[str, Any]] = []
+        for each in events:
+            if each["type"] == "content_block_start":
+                content.append({**each["content_block"]})
+            elif each["type"] == "content_block_delta":
+                delta = each["delta"]
+                name = next(
+                    name
+                    for name in ("text", "thinking", "signature", "partial_json")
+                    if name in delta
+                )
+                content[-1][name] = content[-1].get(name, "") + delta[name]
+        for block in content:
+            if "partial_json" in block:
+                block["input"] = json.loads(block.pop("partial_json"))
+        begun, ended = events[0]["message"], events[-2]
+        usage = {**begun["usage"], **ended["usage"]}
+        return {**begun, **ended["delta"], "content": content, "usage": usage}
+
     def error(self, act: Act) -> Mapping[str, Any]:
         """As Anthropic says it."""
-        return {"type": "error", "error": {"type": "invalid_request_error", "message": act.message}}
+        kind = {429: "rate_limit_error", 500: "api_error", 529: "overloaded_error"}
+        told = {"type": kind.get(act.status, "invalid_request_error"), "message": act.message}
+        return {"type": "error", "error": told}
 
 
 class Generate:
@@ -333,6 +387,10 @@ class Generate:
         sealed = {"thoughtSignature": act.sealed} if act.sealed else {}
         for call in act.calls:
             arguments = json.loads(call.text)
+            if call.sent == "pieces":
+                yield from self._in_pieces(call.name, arguments, sealed)
+                sealed = {}
+                continue
             yield self._chunk(
                 [
                     {
@@ -369,9 +427,39 @@ class Generate:
             }
         return event(chunk)
 
+    def _in_pieces(
+        self, name: str, arguments: Mapping[str, Any], sealed: Mapping[str, Any]
+    ) -> Iterator[bytes]:
+        """Yield a call whose arguments come one by one, texts in pieces."""
+        yield self._chunk([{"functionCall": {"name": name, "willContinue": True}, **sealed}])
+        for key, value in arguments.items():
+            is_number = isinstance(value, (int, float))
+            name_of = "numberValue" if is_number else "stringValue"
+            name_of = "boolValue" if isinstance(value, bool) else name_of
+            for part in pieces(value, 2) if isinstance(value, str) else [value]:
+                told = {"jsonPath": f"$.{key}", name_of: part}
+                yield self._chunk([{"functionCall": {"partialArgs": [told], "willContinue": True}}])
+        yield self._chunk([{"functionCall": {}}])
+
+    def whole(self, act: Act, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """As Google says it."""
+        chunks = [_data(each) for each in self.stream(act, asked)]
+        parts = [part for each in chunks for part in each["candidates"][0]["content"]["parts"]]
+        last = chunks[-1]["candidates"][0]
+        candidate = {**last, "content": {"role": "model", "parts": parts}}
+        return {**chunks[-1], "candidates": [candidate]}
+
     def error(self, act: Act) -> Mapping[str, Any]:
         """As Google says it."""
-        return {"error": {"code": act.status, "message": act.message, "status": "FAILED"}}
+        told: dict[str, Any] = {"code": act.status, "message": act.message, "status": "FAILED"}
+        if act.wait:
+            kind = "type.googleapis.com/google.rpc.RetryInfo"
+            told["details"] = [{"@type": kind, "retryDelay": act.wait}]
+        return {"error": told}
+
+
+def _data(piece: bytes) -> Any:
+    return json.loads(piece.partition(b"data: ")[2])
 
 
 DIALECTS: Final[Mapping[str, Dialect]] = {
