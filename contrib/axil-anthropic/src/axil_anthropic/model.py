@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
 
-from axil_anthropic.sending import conversation, marked, tool, tool_choice, with_text
-from axil_anthropic.streamed import StreamedReply
+from axil_anthropic.sending import EXTRA, conversation, marked, tool, tool_choice, with_text
+from axil_anthropic.streamed import StreamedReply, joined
 from axil_models import (
     Emit,
     Forms,
@@ -43,6 +43,8 @@ _REFUSED: Final = dict.fromkeys(("messages", "system", "tools", "stream", "outpu
     "n": "A model gives one reply."
 }
 _MAX_TOKENS: Final = 8192
+_CONTINUED: Final = 16
+"""How often a turn that the service pauses is continued."""
 
 
 Form = Literal["auto", "schema", "prompt"]
@@ -119,14 +121,26 @@ class AnthropicModel(Remote):
 
     async def _asked_for(self, request: Request, form: Form, emit: Emit) -> Reply:
         """Return the answer to a request that asks for its structure in this form."""
-        asked = self._asked(request, form)
+        asked = self._with_schema(request, form, self._asked(request, form))
+        whole, paused = await self._answered(asked, emit)
+        for _ in range(_CONTINUED):
+            if whole.finish != "pause_turn":
+                break
+            said = {"role": "assistant", "content": whole.extra[EXTRA]["content"]}
+            going_on = {**asked, "messages": [*asked["messages"], said]}
+            if paused:
+                going_on["container"] = paused
+            reply, paused = await self._answered(going_on, emit)
+            whole = joined(whole, reply)
+        return whole
 
-        async def attempt(client: AsyncAnthropic, show: Showing) -> Reply:
+    async def _answered(self, asked: dict[str, Any], emit: Emit) -> tuple[Reply, str]:
+        """Return the answer, and the container in which the service goes on with it."""
+
+        async def attempt(client: AsyncAnthropic, show: Showing) -> tuple[Reply, str]:
             create: Any = client.messages.create
             reply = StreamedReply(show, self._origin(asked))
-            given = sdk_arguments(
-                self._with_schema(request, form, asked), parameters_of_sdk(create)
-            )
+            given = sdk_arguments(asked, parameters_of_sdk(create))
             async with await create(stream=True, **given) as stream:
                 body = await self.service.whole_of(stream.response)
                 with reading_reply():
@@ -135,7 +149,7 @@ class AnthropicModel(Remote):
                     else:
                         async for event in stream:
                             reply.take(event)
-                    return reply.reply(self.config.prices)
+                    return reply.reply(self.config.prices), reply.container
 
         return await self.service.call(attempt, emit)
 

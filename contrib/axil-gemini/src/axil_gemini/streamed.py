@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from typing import Any, Final
@@ -16,6 +17,9 @@ from axil_models import (
     Showing,
     ToolCall,
     Usage,
+    citation,
+    distinct,
+    made_image,
     reasoning_parts,
 )
 
@@ -44,6 +48,7 @@ class StreamedReply:
         self._text: list[str] = []
         self._calls: list[ToolCall] = []
         self._before = sum(len(m.get("tool_calls") or ()) for m in request.messages)
+        self._made: list[dict[str, Any]] = []
         self._partial: Any = None
         self._signature: Any = None
         self._arguments: dict[str, Any] = {}
@@ -63,6 +68,11 @@ class StreamedReply:
                 self._finish = str(
                     getattr(candidate.finish_reason, "value", candidate.finish_reason)
                 )
+            grounding = candidate.grounding_metadata
+            for each in (grounding.grounding_chunks if grounding is not None else None) or ():
+                source = each.web or each.retrieved_context
+                if source is not None:
+                    self._put(citation(url=source.uri, title=source.title))
             for part in (candidate.content.parts if candidate.content is not None else None) or ():
                 self._part(part)
 
@@ -98,12 +108,21 @@ class StreamedReply:
                     "arguments": arguments,
                 }
             )
+        elif part.inline_data is not None and part.inline_data.data:
+            blob = part.inline_data
+            if str(blob.mime_type or "").startswith("image/"):
+                data = base64.b64encode(blob.data).decode()
+                self._put(made_image(data, str(blob.mime_type)))
         kept = part.model_dump(mode="json", exclude_none=True)
         last = self._parts[-1] if self._parts else {}
         if set(kept) == set(last) == {"text"}:
             last["text"] += kept["text"]
         else:
             self._parts.append(kept)
+
+    def _put(self, part: dict[str, Any]) -> None:
+        self._made.append(part)
+        self._show({"kind": "part", "part": part})
 
     def _whole(self, call: Any) -> Any:
         """Return a call, or None while its arguments still come in pieces."""
@@ -144,7 +163,7 @@ class StreamedReply:
             finish="tools" if self._calls and finish == "stop" else finish,
             model=self._model,
             extra={EXTRA: {"origin": self._origin, "parts": kept}} if signed else {},
-            parts=reasoning_parts(self._thoughts),
+            parts=distinct([*reasoning_parts(self._thoughts), *self._made]),
         )
 
 

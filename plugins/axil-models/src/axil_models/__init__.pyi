@@ -73,6 +73,13 @@ from axil_models.memories import (
     turn_of as turn_of,
     turn_text as turn_text,
 )
+from axil_models.outputs import (
+    citation as citation,
+    content_of as content_of,
+    distinct as distinct,
+    made_image as made_image,
+    refusal_parts as refusal_parts,
+)
 from axil_models.parts import (
     LARGEST_PART_BYTES as LARGEST_PART_BYTES,
     PART_KINDS as PART_KINDS,

@@ -18,12 +18,16 @@ from axil_models import (
     ToolCall,
     ToolSpec,
     Usage,
+    citation,
     content_text,
+    distinct,
     kept_for,
+    made_image,
     parameters_of_sdk,
     parts_of,
     read_arguments,
     reading_reply,
+    refusal_parts,
     sdk_arguments,
     unsendable,
     valid_text,
@@ -198,6 +202,7 @@ class _PartialReply:
         self._thoughts = Thoughts(show, origin)
         self._text: list[str] = []
         self._refusal: list[str] = []
+        self._made: list[dict[str, Any]] = []
         self._calls: list[_Call] = []
         self._at: dict[int, _Call] = {}
         self._finish = self._model = ""
@@ -221,8 +226,19 @@ class _PartialReply:
         if getattr(delta, "refusal", None):
             self._refusal.append(delta.refusal)
             self._show({"kind": "refusal", "text": delta.refusal})
+        more = more_of(delta, ("annotations", "images"))  # of OpenRouter, LiteLLM, OpenAI's search
+        for note in more.get("annotations") or ():
+            if note.get("type") == "url_citation":
+                said = note.get("url_citation") or note
+                self._put(citation(**{key: said.get(key) for key in ("url", "title")}))
+        for each in more.get("images") or ():
+            self._put(made_image(each["image_url"]["url"]))
         for piece in delta.tool_calls or ():
             self._piece(piece)
+
+    def _put(self, part: dict[str, Any]) -> None:
+        self._made.append(part)
+        self._show({"kind": "part", "part": part})
 
     def _piece(self, piece: Any) -> None:
         index = piece.index if isinstance(piece.index, int) else len(self._calls)
@@ -269,7 +285,7 @@ class _PartialReply:
             finish=finish,
             model=self._model,
             extra=self._thoughts.kept({c.known_id: c.signed for c in self._calls if c.signed}),
-            parts=self._thoughts.parts,
+            parts=distinct([*self._thoughts.parts, *self._made, *refusal_parts(self._refusal)]),
         )
 
 

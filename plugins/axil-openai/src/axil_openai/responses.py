@@ -22,13 +22,17 @@ from axil_models import (
     ToolCall,
     ToolSpec,
     Usage,
+    citation,
     content_text,
+    distinct,
     kept_for,
+    made_image,
     parameters_of_sdk,
     parts_of,
     read_arguments,
     reading_reply,
     reasoning_parts,
+    refusal_parts,
     sdk_arguments,
     unsendable,
     valid_text,
@@ -266,6 +270,13 @@ class _PartialReply:
         calls = tuple(_call(item) for item in items if item.type == "function_call")
         usage = _usage(response.usage) if response.usage is not None else Usage()
         kept = [item.model_dump(mode="json", by_alias=True, exclude_none=True) for item in items]
+        made = [
+            _part_of(item) for item in items if item.type == "image_generation_call" and item.result
+        ]
+        notes = [note for part in texts for note in getattr(part, "annotations", None) or ()]
+        cited = [_cited(note) for note in notes if note.type.endswith("citation")]
+        for part in (*cited, *made):
+            self._show({"kind": "part", "part": part})
         return Reply(
             text="".join(said or refused),
             tool_calls=calls,
@@ -273,8 +284,20 @@ class _PartialReply:
             finish="refusal" if refused else _finish(response, bool(calls)),
             model=str(response.model or ""),
             extra={_EXTRA: {"origin": self._origin, "output": kept}},
-            parts=reasoning_parts(self._thoughts),
+            parts=distinct(
+                [*reasoning_parts(self._thoughts), *cited, *made, *refusal_parts(refused)]
+            ),
         )
+
+
+def _cited(note: Any) -> dict[str, Any]:
+    title = getattr(note, "title", None) or getattr(note, "filename", None)
+    return citation(url=getattr(note, "url", None), title=title)
+
+
+def _part_of(item: Any) -> dict[str, Any]:
+    form = getattr(item, "output_format", None) or "png"
+    return made_image(item.result, f"image/{form}")
 
 
 def _call(item: Any) -> ToolCall:

@@ -42,8 +42,12 @@ class Act:
     sealed: str = ""
     """The data that it wants back with the reply: encrypted reasoning, a signature."""
     refusal: str = ""
+    cited: str = ""
+    """The URL of a page that the text is from."""
+    image: str = ""
+    """An image that it makes: a PNG in base64. ``messages`` has none."""
     finish: str = ""
-    """``length`` or ``filter``; empty: it is complete."""
+    """``length`` or ``filter``; ``pause`` in ``messages``; empty: it is complete."""
     usage: Mapping[str, int] = field(
         default_factory=lambda: {"input": 11, "output": 7, "cached": 3, "reasoning": 2}
     )

@@ -9,6 +9,8 @@ from typing import Any, Final, Protocol
 from axil_testing.stub.act import Act, event, pieces
 
 MODEL: Final = "stub-1"
+TITLE: Final = "A page"
+"""The title of what is cited."""
 
 
 class Dialect(Protocol):
@@ -44,6 +46,12 @@ class Chat:
             yield self._chunk({"content": word})
         for word in pieces(act.refusal, 2):
             yield self._chunk({"refusal": word})
+        if act.cited:
+            note = {"type": "url_citation", "url_citation": {"url": act.cited, "title": TITLE}}
+            yield self._chunk({"annotations": [note]})
+        if act.image:
+            url = f"data:image/png;base64,{act.image}"
+            yield self._chunk({"images": [{"type": "image_url", "image_url": {"url": url}}]})
         for number, call in enumerate(act.calls):
             first = {
                 "index": number,
@@ -154,6 +162,12 @@ class Responses:
             yield self._event("response.output_item.done", output_index=0, item=item)
         if act.text or act.refusal:
             yield from self._message(act, output)
+        if act.image:
+            made = {"id": "ig_1", "type": "image_generation_call", "status": "completed"}
+            output.append({**made, "result": act.image, "output_format": "png"})
+            yield self._event(
+                "response.output_item.done", output_index=len(output) - 1, item=output[-1]
+            )
         for number, call in enumerate(act.calls):
             yield from self._called(call.id or f"call_{number}", call.name, call.text, output)
         status = "incomplete" if act.finish else "completed"
@@ -182,7 +196,9 @@ class Responses:
             yield self._event(
                 "response.refusal.delta", item_id=id, output_index=at, content_index=0, delta=word
             )
-        text: dict[str, Any] = {"type": "output_text", "text": act.text, "annotations": []}
+        note = {"type": "url_citation", "url": act.cited, "title": TITLE}
+        notes = [{**note, "start_index": 0, "end_index": len(act.text)}] if act.cited else []
+        text: dict[str, Any] = {"type": "output_text", "text": act.text, "annotations": notes}
         content: list[dict[str, Any]] = (
             [text] if act.text else [{"type": "refusal", "refusal": act.refusal}]
         )
@@ -289,22 +305,29 @@ class Messages:
         }
         yield self._event("message_start", message=message)
         if act.thought or act.sealed:
-            deltas = [
+            thoughts = [
                 {"type": "thinking_delta", "thinking": part} for part in pieces(act.thought, 2)
             ]
             yield from self._block(
                 at,
                 {"type": "thinking", "thinking": "", "signature": ""},
-                [*deltas, {"type": "signature_delta", "signature": act.sealed}],
+                [*thoughts, {"type": "signature_delta", "signature": act.sealed}],
             )
+            at += 1
+        if act.finish == "pause":
+            searched = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search"}
+            yield from self._block(at, {**searched, "input": {}}, [])
             at += 1
         stated = act.text or act.refusal
         if stated:
-            yield from self._block(
-                at,
-                {"type": "text", "text": ""},
-                [{"type": "text_delta", "text": part} for part in pieces(stated, 8)],
-            )
+            deltas: list[dict[str, Any]] = [
+                {"type": "text_delta", "text": part} for part in pieces(stated, 8)
+            ]
+            if act.cited:
+                place = {"type": "web_search_result_location", "url": act.cited, "title": TITLE}
+                place |= {"cited_text": act.text, "encrypted_index": "e"}
+                deltas.append({"type": "citations_delta", "citation": place})
+            yield from self._block(at, {"type": "text", "text": ""}, deltas)
             at += 1
         for number, call in enumerate(act.calls):
             begun: dict[str, Any] = {
@@ -323,10 +346,16 @@ class Messages:
             )
             at += 1
         usual = "refusal" if act.refusal else "tool_use" if act.calls else "end_turn"
-        delta = {
-            "stop_reason": {"length": "max_tokens", "filter": "refusal"}.get(act.finish, usual),
+        delta: dict[str, Any] = {
+            "stop_reason": {
+                "length": "max_tokens",
+                "filter": "refusal",
+                "pause": "pause_turn",
+            }.get(act.finish, usual),
             "stop_sequence": None,
         }
+        if act.finish == "pause":
+            delta["container"] = {"id": "container_1", "expires_at": "2099-01-01T00:00:00Z"}
         thought = {"output_tokens_details": {"thinking_tokens": act.usage["reasoning"]}}
         yield self._event(
             "message_delta", delta=delta, usage={"output_tokens": act.usage["output"], **thought}
@@ -384,6 +413,8 @@ class Generate:
             yield self._chunk([{"text": part, "thought": True}])
         for word in act.words:
             yield self._chunk([{"text": word}])
+        if act.image:
+            yield self._chunk([{"inlineData": {"mimeType": "image/png", "data": act.image}}])
         sealed = {"thoughtSignature": act.sealed} if act.sealed else {}
         for call in act.calls:
             arguments = json.loads(call.text)
@@ -405,15 +436,20 @@ class Generate:
             )
             sealed = {}
         finish = {"length": "MAX_TOKENS", "filter": "SAFETY"}.get(act.finish, "STOP")
-        yield self._chunk([{"text": "", **sealed}] if sealed else [], finish, act.usage)
+        last = [{"text": "", **sealed}] if sealed else []
+        yield self._chunk(last, finish, act.usage, act.cited)
 
     def _chunk(
         self,
         parts: list[dict[str, Any]],
         finish: str | None = None,
         usage: Mapping[str, int] | None = None,
+        cited: str = "",
     ) -> bytes:
         candidate: dict[str, Any] = {"content": {"role": "model", "parts": parts}, "index": 0}
+        if cited:
+            web = {"uri": cited, "title": TITLE}
+            candidate["groundingMetadata"] = {"groundingChunks": [{"web": web}]}
         chunk: dict[str, Any] = {
             "candidates": [{**candidate, "finishReason": finish} if finish else candidate],
             "modelVersion": MODEL,
