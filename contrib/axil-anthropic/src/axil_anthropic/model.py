@@ -44,7 +44,7 @@ _REFUSED: Final = dict.fromkeys(("messages", "system", "tools", "stream", "outpu
 }
 _MAX_TOKENS: Final = 8192
 _CONTINUED: Final = 16
-"""How often a turn that the service pauses is continued."""
+"""The most requests that continue a turn that the service pauses."""
 
 
 Form = Literal["auto", "schema", "prompt"]
@@ -135,7 +135,7 @@ class AnthropicModel(Remote):
         return whole
 
     async def _answered(self, asked: dict[str, Any], emit: Emit) -> tuple[Reply, str]:
-        """Return the answer, and the container in which the service goes on with it."""
+        """Return the answer, and the container in which the service continues it."""
 
         async def attempt(client: AsyncAnthropic, show: Showing) -> tuple[Reply, str]:
             create: Any = client.messages.create

@@ -68,7 +68,7 @@ class Act:
     is_whole: bool = False
     """It is sent in one piece, as JSON, though a stream was asked for."""
     wait: str = ""
-    """How long an error asks to wait in its body, as Google says it: ``17s``."""
+    """The wait that an error asks for in its body, as Google says it: ``17s``."""
     break_at: float | None = None
     """The connection is dropped."""
     end_at: float | None = None
