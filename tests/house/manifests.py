@@ -88,10 +88,11 @@ def main() -> int:
         if template.read_text("utf-8") != text:
             template.write_text(text, "utf-8")
             sys.stdout.write(f"{template.relative_to(ROOT)}\n")
-    from tests.house import doors, keywords, reference, stubs, translations
+    from tests.house import doors, keywords, providers, reference, stubs, translations
 
     written = {
         reference.PAGE: reference.page(),
+        providers.PAGE: providers.page(),
         **doors.pages(),
         **stubs.stubs(),
         **keywords.keywords(),

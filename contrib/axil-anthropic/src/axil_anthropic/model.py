@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
 
-from axil_anthropic.sending import conversation, marked, tool, tool_choice, with_text
-from axil_anthropic.streamed import StreamedReply
+from axil_anthropic.sending import EXTRA, conversation, marked, tool, tool_choice, with_text
+from axil_anthropic.streamed import StreamedReply, joined
 from axil_models import (
     Emit,
+    Forms,
     ModelError,
     Remote,
     RemoteModelConfig,
@@ -42,15 +43,20 @@ _REFUSED: Final = dict.fromkeys(("messages", "system", "tools", "stream", "outpu
     "n": "A model gives one reply."
 }
 _MAX_TOKENS: Final = 8192
+_CONTINUED: Final = 16
+"""The most requests that continue a turn that the service pauses."""
+
+
+Form = Literal["auto", "schema", "prompt"]
 
 
 class AnthropicConfig(RemoteModelConfig):
     """A model of Anthropic's."""
 
-    structured_output: Literal["auto", "schema", "prompt"] = Field(
+    structured_output: Form = Field(
         default="auto",
         description="How a reply is held to a schema. schema: by the service; "
-        "prompt: only shown the schema; auto: schema where the service can take it, else prompt.",
+        "prompt: only shown the schema; auto: schema where the service takes it, else prompt.",
     )
     prompt_cache: Literal["auto", "off"] = Field(
         default="auto",
@@ -95,6 +101,7 @@ class AnthropicModel(Remote):
             AnthropicConfig, name, api_key, base_url, {"settings": settings, **more}
         )
         self.modalities = frozenset(self.config.modalities or ("text", "image", "file"))
+        self._forms = Forms[Form]()
         self.service = Service(
             self.config, _USUAL, self._make, lambda client: client.close(), self._meaning
         )
@@ -106,22 +113,47 @@ class AnthropicModel(Remote):
         AX806).
         """
         check_modalities(request.messages, self.modalities, repr(self))
-        asked = self._asked(request)
+        chosen = self.config.structured_output
+        forms: tuple[Form, ...] = ("auto", "prompt") if chosen == "auto" else (chosen,)
+        return await self._forms.first_taken(
+            request, forms, lambda form: self._asked_for(request, form, emit)
+        )
 
-        async def attempt(client: AsyncAnthropic, show: Showing) -> Reply:
+    async def _asked_for(self, request: Request, form: Form, emit: Emit) -> Reply:
+        """Return the answer to a request that asks for its structure in this form."""
+        asked = self._with_schema(request, form, self._asked(request, form))
+        whole, paused = await self._answered(asked, emit)
+        for _ in range(_CONTINUED):
+            if whole.finish != "pause_turn":
+                break
+            said = {"role": "assistant", "content": whole.extra[EXTRA]["content"]}
+            going_on = {**asked, "messages": [*asked["messages"], said]}
+            if paused:
+                going_on["container"] = paused
+            reply, paused = await self._answered(going_on, emit)
+            whole = joined(whole, reply)
+        return whole
+
+    async def _answered(self, asked: dict[str, Any], emit: Emit) -> tuple[Reply, str]:
+        """Return the answer, and the container in which the service continues it."""
+
+        async def attempt(client: AsyncAnthropic, show: Showing) -> tuple[Reply, str]:
             create: Any = client.messages.create
             reply = StreamedReply(show, self._origin(asked))
-            given = sdk_arguments(self._with_schema(request, asked), parameters_of_sdk(create))
+            given = sdk_arguments(asked, parameters_of_sdk(create))
             async with await create(stream=True, **given) as stream:
-                self.service.checked(stream.response.headers)
+                body = await self.service.whole_of(stream.response)
                 with reading_reply():
-                    async for event in stream:
-                        reply.take(event)
-                    return reply.reply(self.config.prices)
+                    if body is not None:
+                        reply.take_whole(body)
+                    else:
+                        async for event in stream:
+                            reply.take(event)
+                    return reply.reply(self.config.prices), reply.container
 
         return await self.service.call(attempt, emit)
 
-    def _asked(self, request: Request) -> dict[str, Any]:
+    def _asked(self, request: Request, form: Form = "auto") -> dict[str, Any]:
         """Return the request as the API takes it, but for the form of the reply."""
         asked = self.config.settings_for(request, _REFUSED)
         asked["model"] = asked.get("model") or self.config.name
@@ -138,7 +170,7 @@ class AnthropicModel(Remote):
             asked["tools"] = [tool(each) for each in request.tools]
             asked["tool_choice"] = choice
         messages = list(request.messages)
-        if request.output is not None and self.config.structured_output == "prompt":
+        if request.output is not None and form == "prompt":
             messages = with_instruction(messages, structure_prompt(request.output))
         system, asked["messages"] = conversation(messages, self._origin(asked))
         if system:
@@ -151,23 +183,23 @@ class AnthropicModel(Remote):
     def _origin(self, asked: Mapping[str, Any]) -> str:
         return f"{self.service.address} {asked['model']}"
 
-    def _with_schema(self, request: Request, asked: dict[str, Any]) -> dict[str, Any]:
+    def _with_schema(self, request: Request, form: Form, asked: dict[str, Any]) -> dict[str, Any]:
         """Return the request with the reply's schema, as the SDK transforms it."""
-        if request.output is None or self.config.structured_output == "prompt":
+        if request.output is None or form == "prompt":
             return asked
         from anthropic import transform_schema
 
         try:
             schema = transform_schema(dict(request.output.schema))
         except ValueError as error:
-            if self.config.structured_output == "schema":
+            if form == "schema":
                 message = f"the service cannot take the schema {request.output.name}: {error}"
                 hint = "Change the schema, or set structured_output: prompt."
                 raise ModelError(message, transient=False, hint=hint) from error
             schema_text = structure_prompt(request.output)
             return {**asked, "system": with_text(asked.get("system", ""), schema_text)}
-        form = {"format": {"type": "json_schema", "schema": schema}}
-        return {**asked, "output_config": {**(asked.get("output_config") or {}), **form}}
+        bound = {"format": {"type": "json_schema", "schema": schema}}
+        return {**asked, "output_config": {**(asked.get("output_config") or {}), **bound}}
 
     def _make(self, key: str) -> AsyncAnthropic:
         """Return a client, with retries of its own switched off."""

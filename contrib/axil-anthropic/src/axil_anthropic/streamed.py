@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from axil_anthropic.sending import EXTRA
@@ -12,8 +15,11 @@ from axil_models import (
     Showing,
     ToolCall,
     Usage,
+    citation,
+    distinct,
     read_arguments,
     reasoning_parts,
+    refusal_parts,
 )
 
 _FINISH = {
@@ -41,6 +47,8 @@ class StreamedReply:
         self._arguments: dict[int, str] = {}
         self._numbers: dict[int, int] = {}
         self._model = self._finish = ""
+        self.container = ""
+        """The id of the container of the service's tools; empty: there is none."""
         self._counts: dict[str, int] = {}
 
     def take(self, event: Any) -> None:
@@ -55,7 +63,25 @@ class StreamedReply:
             self._delta(event.index, event.delta)
         elif kind == "message_delta":
             self._finish = str(event.delta.stop_reason or self._finish)
+            container = getattr(event.delta, "container", None)
+            self.container = str(container.id) if container is not None else self.container
             self._count(event.usage)
+
+    def take_whole(self, body: Mapping[str, Any]) -> None:
+        """Take in a reply that came in one piece."""
+        from anthropic.types import Message
+
+        message: Any = Message.construct(**body)
+        self._model, self._finish = str(message.model or ""), str(message.stop_reason or "")
+        self._count(message.usage)
+        for at, block in enumerate(message.content):
+            self._begin(at, block)
+            if block.type == "tool_use":
+                self._arguments[at] = json.dumps(block.input)
+                self._called(at, self._arguments[at])
+            elif block.type in ("text", "thinking"):
+                kind = "reasoning" if block.type == "thinking" else "text"
+                self._show({"kind": kind, "text": getattr(block, block.type)})
 
     def _begin(self, at: int, block: Any) -> None:
         self._blocks[at] = block.model_dump(mode="json", exclude_none=True)
@@ -64,6 +90,11 @@ class StreamedReply:
             self._called(at, "")
 
     def _delta(self, at: int, delta: Any) -> None:
+        if delta.type == "citations_delta" and at in self._blocks:
+            block = self._blocks[at]
+            said = delta.citation.model_dump(mode="json", exclude_none=True)
+            block["citations"] = [*(block.get("citations") or ()), said]
+            self._show({"kind": "part", "part": _cited(said)})
         name = _DELTAS.get(delta.type)
         if name is None:
             return
@@ -123,14 +154,24 @@ class StreamedReply:
         has_more = any(block["type"] not in ("text", "tool_use") for block in blocks)
         kept = [block for block in blocks if block["type"] != "text" or block.get("text")]
         usage = self._usage()
+        text = "".join(block.get("text", "") for block in blocks if block["type"] == "text")
+        finish = _FINISH.get(self._finish, self._finish)
+        notes = [note for block in blocks for note in block.get("citations") or ()]
+        has_more = has_more or finish == "pause_turn"
         return Reply(
-            text="".join(block.get("text", "") for block in blocks if block["type"] == "text"),
+            text=text,
             tool_calls=tuple(calls),
             usage=usage if prices is None else prices.priced(usage),
-            finish=_FINISH.get(self._finish, self._finish),
+            finish=finish,
             model=self._model,
             extra={EXTRA: {"origin": self._origin, "content": kept}} if has_more else {},
-            parts=reasoning_parts(block.get("thinking", "") for block in blocks),
+            parts=distinct(
+                [
+                    *reasoning_parts(block.get("thinking", "") for block in blocks),
+                    *map(_cited, notes),
+                    *refusal_parts([text] if finish == "refusal" else ()),
+                ]
+            ),
         )
 
     def _usage(self) -> Usage:
@@ -144,3 +185,39 @@ class StreamedReply:
             cached_tokens=cached,
             reasoning_tokens=counts.get("thinking_tokens", 0),
         )
+
+
+def _cited(said: Mapping[str, Any]) -> dict[str, Any]:
+    title = said.get("title") or said.get("document_title")
+    url = said.get("url") or said.get("source")
+    return citation(url=url, title=title, text=said.get("cited_text"))
+
+
+def joined(one: Reply, other: Reply) -> Reply:
+    """Return a reply that was continued, and what continues it, as one."""
+    counts = {name: getattr(one.usage, name) + getattr(other.usage, name) for name in _COUNTS}
+    kept = [*_content(one), *(_content(other) or _plain(other))]
+    return replace(
+        other,
+        text=one.text + other.text,
+        usage=Usage(**counts),
+        extra={EXTRA: {**one.extra[EXTRA], "content": kept}},
+        parts=distinct((*one.parts, *other.parts)),
+    )
+
+
+_COUNTS = Usage.__slots__
+
+
+def _content(reply: Reply) -> list[Any]:
+    extra: Any = reply.extra.get(EXTRA) or {}
+    return list(extra.get("content") or ())
+
+
+def _plain(reply: Reply) -> list[Any]:
+    texts = [{"type": "text", "text": reply.text}] if reply.text else []
+    calls = [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)}
+        for call in reply.tool_calls
+    ]
+    return [*texts, *calls]

@@ -16,6 +16,7 @@ from axil_gemini.sending import conversation, tool, tool_config
 from axil_gemini.streamed import StreamedReply
 from axil_models import (
     Emit,
+    Forms,
     ModelError,
     Remote,
     RemoteModelConfig,
@@ -49,6 +50,10 @@ _REFUSED: Final = dict.fromkeys(
 _OURS: Final = {"max_tokens": "max_output_tokens", "stop": "stop_sequences"}
 
 
+Form = Literal["schema", "object", "prompt"]
+_FORMS: Final[tuple[Form, ...]] = ("schema", "object", "prompt")
+
+
 class Line(NamedTuple):
     """A client, and the connections that it was given."""
 
@@ -65,10 +70,10 @@ class Line(NamedTuple):
 class GeminiConfig(RemoteModelConfig):
     """A model of Google's."""
 
-    structured_output: Literal["schema", "object", "prompt"] = Field(
-        default="schema",
+    structured_output: Literal["auto"] | Form = Field(
+        default="auto",
         description="How a reply is held to a schema. schema: by the service; object: any JSON, "
-        "shown the schema; prompt: only shown it.",
+        "shown the schema; prompt: only shown it; auto: the first of these that is not refused.",
     )
 
 
@@ -108,6 +113,7 @@ class GeminiModel(Remote):
             GeminiConfig, name, api_key, base_url, {"settings": settings, **more}
         )
         self.modalities = frozenset(self.config.modalities or ("text", "image", "file", "audio"))
+        self._forms = Forms[Form]()
         self.service = Service(
             self.config, _USUAL, self._make, lambda line: line.close(), self._meaning
         )
@@ -119,7 +125,15 @@ class GeminiModel(Remote):
         AX806).
         """
         check_modalities(request.messages, self.modalities, repr(self))
-        asked = self._asked(request)
+        chosen = self.config.structured_output
+        forms = _FORMS if chosen == "auto" else (chosen,)
+        return await self._forms.first_taken(
+            request, forms, lambda form: self._asked_for(request, form, emit)
+        )
+
+    async def _asked_for(self, request: Request, form: Form, emit: Emit) -> Reply:
+        """Return the answer to a request that asks for its structure in this form."""
+        asked = self._asked(request, form)
 
         async def attempt(line: Line, show: Showing) -> Reply:
             reply = StreamedReply(show, request, self._origin(asked["model"]))
@@ -135,7 +149,7 @@ class GeminiModel(Remote):
 
         return await self.service.call(attempt, emit)
 
-    def _asked(self, request: Request) -> dict[str, Any]:
+    def _asked(self, request: Request, form: Form = "schema") -> dict[str, Any]:
         """Return the request as the API takes it."""
         settings = self.config.settings_for(request, _REFUSED)
         config = {
@@ -161,7 +175,6 @@ class GeminiModel(Remote):
                 config["tool_config"] = choice
         messages = list(request.messages)
         if request.output is not None:
-            form = self.config.structured_output
             if form != "prompt":
                 config["response_mime_type"] = "application/json"
             if form == "schema":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from typing import Any, Final
 
 from axil_gemini.sending import EXTRA, OURS
@@ -15,6 +17,9 @@ from axil_models import (
     Showing,
     ToolCall,
     Usage,
+    citation,
+    distinct,
+    made_image,
     reasoning_parts,
 )
 
@@ -43,6 +48,10 @@ class StreamedReply:
         self._text: list[str] = []
         self._calls: list[ToolCall] = []
         self._before = sum(len(m.get("tool_calls") or ()) for m in request.messages)
+        self._made: list[dict[str, Any]] = []
+        self._partial: Any = None
+        self._signature: Any = None
+        self._arguments: dict[str, Any] = {}
         self._model = self._finish = ""
         self._usage = Usage()
 
@@ -59,6 +68,11 @@ class StreamedReply:
                 self._finish = str(
                     getattr(candidate.finish_reason, "value", candidate.finish_reason)
                 )
+            grounding = candidate.grounding_metadata
+            for each in (grounding.grounding_chunks if grounding is not None else None) or ():
+                source = each.web or each.retrieved_context
+                if source is not None:
+                    self._put(citation(url=source.uri, title=source.title))
             for part in (candidate.content.parts if candidate.content is not None else None) or ():
                 self._part(part)
 
@@ -73,7 +87,12 @@ class StreamedReply:
             self._text.append(part.text)
             self._show({"kind": "text", "text": part.text})
         elif part.function_call is not None:
-            call = part.function_call
+            self._signature = part.thought_signature or self._signature
+            call = self._whole(part.function_call)
+            if call is None:
+                return
+            part.function_call = call
+            part.thought_signature, self._signature = self._signature, None
             number = len(self._calls)
             id = call.id or f"{OURS}{self._before + number}"
             self._calls.append(
@@ -89,12 +108,37 @@ class StreamedReply:
                     "arguments": arguments,
                 }
             )
+        elif part.inline_data is not None and part.inline_data.data:
+            blob = part.inline_data
+            if str(blob.mime_type or "").startswith("image/"):
+                data = base64.b64encode(blob.data).decode()
+                self._put(made_image(data, str(blob.mime_type)))
         kept = part.model_dump(mode="json", exclude_none=True)
         last = self._parts[-1] if self._parts else {}
         if set(kept) == set(last) == {"text"}:
             last["text"] += kept["text"]
         else:
             self._parts.append(kept)
+
+    def _put(self, part: dict[str, Any]) -> None:
+        self._made.append(part)
+        self._show({"kind": "part", "part": part})
+
+    def _whole(self, call: Any) -> Any:
+        """Return a call, or None while its arguments still come in pieces."""
+        for piece in call.partial_args or ():
+            path = "$" if piece.json_path is None else piece.json_path
+            _put(self._arguments, path, _value_of(piece))
+        if call.partial_args and self._partial is None:
+            self._partial = call
+        begun = self._partial or call
+        if call.will_continue:
+            self._partial = begun
+            return None
+        arguments, self._arguments, self._partial = self._arguments, {}, None
+        args: dict[str, Any] = {**(begun.args or {}), **(call.args or {}), **arguments}
+        update: dict[str, Any] = {"args": args, "partial_args": None, "will_continue": None}
+        return begun.model_copy(update=update)
 
     def reply(self, prices: Prices | None) -> Reply:
         """Return the whole reply.
@@ -119,8 +163,49 @@ class StreamedReply:
             finish="tools" if self._calls and finish == "stop" else finish,
             model=self._model,
             extra={EXTRA: {"origin": self._origin, "parts": kept}} if signed else {},
-            parts=reasoning_parts(self._thoughts),
+            parts=distinct([*reasoning_parts(self._thoughts), *self._made]),
         )
+
+
+def _value_of(piece: Any) -> Any:
+    for name in ("string_value", "number_value", "bool_value"):
+        value = getattr(piece, name)
+        if value is not None:
+            return int(value) if isinstance(value, float) and value.is_integer() else value
+    return None
+
+
+_STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\['([^']*)'\]|\[\"([^\"]*)\"\]")
+
+
+def _put(arguments: dict[str, Any], path: str, value: Any) -> None:
+    """Put a value, or a further piece of a text, where its JSON path leads.
+
+    >>> made = {}
+    >>> for path, piece in (("$.a[0].b", "x"), ("$.a[0].b", "y"), ("$.n", 3)):
+    ...     _put(made, path, piece)
+    >>> made
+    {'a': [{'b': 'xy'}], 'n': 3}
+
+    Raises: ValueError: it is no such path.
+    """
+    steps = [int(m[2]) if m[2] else m[1] or m[3] or m[4] for m in _STEP.finditer(path)]
+    if not steps or _STEP.sub("", path) != "$":
+        raise ValueError(f"no path to an argument: {path!r}")
+    place: Any = arguments
+    for step, following in zip(steps, [*steps[1:], None], strict=True):
+        if isinstance(step, int):
+            if step > len(place):
+                raise ValueError(f"an item is left out: {path!r}")
+            if step == len(place):
+                place.append(None)
+        old = place[step] if isinstance(step, int) else place.get(step)
+        if following is None:
+            is_more = isinstance(old, str) and isinstance(value, str)
+            place[step] = old + value if is_more else value
+        else:
+            place[step] = ([] if isinstance(following, int) else {}) if old is None else old
+            place = place[step]
 
 
 def _usage(given: Any) -> Usage:

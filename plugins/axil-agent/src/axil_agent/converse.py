@@ -32,6 +32,7 @@ from axil_agent.approval import Verdict, verdict
 from axil_agent.asker import asked_by
 from axil_agent.commands import plain_command, take_command
 from axil_agent.errors import ReplyError, TurnLimit
+from axil_agent.formatters import Prose
 from axil_agent.output_types import OutputType, partial_fields
 from axil_models import (
     Command,
@@ -44,6 +45,8 @@ from axil_models import (
     ShownThoughts,
     Tool,
     ToolCall,
+    content_of,
+    content_text,
     in_thread,
     is_part,
     on_clock,
@@ -318,6 +321,11 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
                 raise ValueError("it is not complete: make it shorter.")
             if reply.finish in _NO_ANSWER and options.asked:
                 raise ValueError("it is no answer.")
+            images = [dict(part) for part in reply.parts if is_part(part)]
+            if images and isinstance(options.formatter, Prose):
+                content = content_of(reply.text, images)
+                fields = {options.asked[0] if options.asked else "message": content}
+                return Answer(fields, content_text(content), tuple(acted), None, reply.extra)
             fields, value = await read(reply.text, options, ctx, f"output:{calls}")
             return Answer(fields, reply.text, tuple(acted), value, reply.extra)
         except ValueError as error:

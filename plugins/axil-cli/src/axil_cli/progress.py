@@ -180,6 +180,9 @@ class Progress:
             self._tool(
                 activation, known, text_of(data.get("content", "")), failed=bool(data.get("failed"))
             )
+        elif kind == "part":
+            self._end_text(activation, turn)
+            self._write_line(activation, "▸", _part_of(data.get("part")))
         elif kind == "retry":  # the text of a reply that broke off is followed by all of it
             self._end_text(activation, turn)
             self._write_line(
@@ -448,3 +451,10 @@ def where(frame: Frame, path: str) -> tuple[str, str, str]:
     turned = f"round {'.'.join(str(n + 1) for n in rounds)}" if rounds else ""
     report = ("/".join(str(n + 1) for n in numbers) for numbers in (layers, items) if numbers)
     return turned, ":".join(report), path
+
+
+def _part_of(given: Any) -> str:
+    """Return a part of a reply in a line: a source, or what an image is."""
+    part = cast("Mapping[str, Any]", given if isinstance(given, Mapping) else {})
+    said = [str(part.get(name) or "") for name in ("title", "name", "url")]
+    return " ".join(filter(None, [f"[{part.get('type', '')}]", *said]))

@@ -24,11 +24,13 @@ _SUBJECTS = {
             AgentError ContextError ModelContract ModelError PartError ToolError
         """,
         "formats": "Formatter",
+        "forms": "Forms",
         "functions": "adapter_of tool_of tools_of validation_text without_titles",
         "memories": """
             Ask ChatMemory Memory Owner SharedMemory Turn TurnMemory
             owner_metadata turn_block turn_id turn_of turn_text
         """,
+        "outputs": "citation content_of distinct made_image refusal_parts",
         "parts": """
             LARGEST_PART_BYTES PART_KINDS PART_SOURCES Part PartNumbers audio
             check_modalities checked_part content_text file image is_content

@@ -51,6 +51,7 @@ from axil_models.formatters.paragraph import Paragraph as Paragraph
 from axil_models.formatters.tagged import Tagged as Tagged
 from axil_models.formatters.text import FormatError as FormatError
 from axil_models.formatters.twins import Twins as Twins
+from axil_models.forms import Forms as Forms
 from axil_models.functions import (
     adapter_of as adapter_of,
     tool_of as tool_of,
@@ -71,6 +72,13 @@ from axil_models.memories import (
     turn_id as turn_id,
     turn_of as turn_of,
     turn_text as turn_text,
+)
+from axil_models.outputs import (
+    citation as citation,
+    content_of as content_of,
+    distinct as distinct,
+    made_image as made_image,
+    refusal_parts as refusal_parts,
 )
 from axil_models.parts import (
     LARGEST_PART_BYTES as LARGEST_PART_BYTES,

@@ -104,7 +104,9 @@ class Reply:
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Plain data that goes back to the model with this reply, as ``extra`` of its message."""
     parts: tuple[Mapping[str, Any], ...] = ()
-    """The parts that it holds beside its text: ``{"type": "reasoning", "text": …}``."""
+    """The parts that it holds beside its text: ``{"type": "reasoning", "text": …}``, refusals,
+    citations (``axil_models.outputs``), images.
+    """
 
     def message(self) -> Message:
         """Return the reply as a message of the conversation."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextvars import ContextVar
@@ -187,11 +188,14 @@ def _after_tries(failure: ModelError, tries: int) -> ModelError:
 
 
 def retry_after_seconds(headers: Mapping[str, str] | None) -> float | None:
-    """Return how long a server asks to wait, from its headers: milliseconds, seconds or a date;
-    None: it does not say.
+    """Return how long a server asks to wait, from its headers: milliseconds, seconds or a date,
+    else when a limit that is used up is over; None: it does not say.
 
     >>> retry_after_seconds({"retry-after": "2"}), retry_after_seconds({"retry-after-ms": "250"})
     (2.0, 0.25)
+    >>> used_up = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1m0.5s"}
+    >>> retry_after_seconds(used_up)
+    60.5
     """
     if headers is None:
         return None
@@ -205,7 +209,30 @@ def retry_after_seconds(headers: Mapping[str, str] | None) -> float | None:
             seconds = _until(given)
         if seconds is not None and 0 <= seconds < float("inf"):
             return seconds
-    return None
+    resets = [
+        _reset(headers.get(f"x-ratelimit-reset{of}") or "")
+        for of in ("", "-requests", "-tokens")
+        if headers.get(f"x-ratelimit-remaining{of}") == "0"
+    ]
+    return max((each for each in resets if each is not None), default=None)
+
+
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
+_EPOCH = 1e9
+"""Seconds, in the year 2001: a greater number is a time, a smaller one a span."""
+
+
+def _reset(given: str) -> float | None:
+    """Read when a limit is over: ``6m0s``, seconds, or seconds or milliseconds of the epoch."""
+    if given and not _SPAN.sub("", given):
+        return sum(float(number) * _UNITS[unit] for number, unit in _SPAN.findall(given))
+    if not given.isdecimal():
+        return None
+    moment = float(given)
+    if moment < _EPOCH:
+        return moment
+    return max(0.0, (moment / 1000 if moment > _EPOCH * 100 else moment) - time.time())
 
 
 def _until(date: str) -> float | None:

@@ -183,6 +183,8 @@ class Usual:
     """Environment variables of the key; the first that is set counts."""
     url: str = ""
     """The environment variable of its address."""
+    place: str = ""
+    """Its address, where the SDK is another maker's: then no host but this one is its maker's."""
 
 
 class Service(Generic[C]):
@@ -219,7 +221,7 @@ class Service(Generic[C]):
     @property
     def base_url(self) -> str | None:
         """The address of the service; None: its maker's."""
-        return self.config.base_url or os.environ.get(self.usual.url) or None
+        return self.config.base_url or os.environ.get(self.usual.url) or self.usual.place or None
 
     @property
     def is_of_a_file(self) -> bool:
@@ -227,12 +229,12 @@ class Service(Generic[C]):
         return self._grants is not None and self.config.base_url is not None
 
     def explicit(self, client: C, **values: Any) -> C:
-        """Return a client of the SDK; where a file chose the address, with ``values`` instead of
-        what the SDK finds in the environment.
+        """Return a client of the SDK; where a file chose the address, or it is not for this SDK's
+        maker, with ``values`` instead of what the SDK finds in the environment.
 
         Raises: AttributeError: this version of the SDK has none of that name.
         """
-        for name, value in values.items() if self.is_of_a_file else ():
+        for name, value in values.items() if self.is_of_a_file or self.usual.place else ():
             getattr(client, name)
             setattr(client, name, value)
         return client
@@ -265,7 +267,8 @@ class Service(Generic[C]):
         if (key := self.config.api_key) is not None:
             return f"api_key ({{env: {key.name}}})" if key.name else "api_key"
         names = self.usual.keys
-        return f"the variable {next((n for n in names if os.environ.get(n)), names[0])}, or api_key"
+        name = next((n for n in names if os.environ.get(n)), names[0] if names else "")
+        return f"the variable {name}, or api_key" if name else "api_key"
 
     def _hint(self, status: int) -> str:
         if status == 401:
@@ -281,9 +284,10 @@ class Service(Generic[C]):
     @property
     def is_at_its_makers(self) -> bool:
         """True if the service is its maker's, rather than another host with the same API."""
-        return self.host == self.usual.host or self.host.endswith(
-            "." + ".".join(self.usual.host.split(".")[-2:])
-        )
+        if self.usual.place or not self.usual.host:
+            return bool(self.usual.host) and self.host == self.usual.host
+        domain = ".".join(self.usual.host.split(".")[-2:])
+        return self.host == self.usual.host or self.host.endswith(f".{domain}")
 
     def _note_own(self) -> None:
         """Note what a file does without leave: asking the maker's host, with the maker's key."""
@@ -314,7 +318,7 @@ class Service(Generic[C]):
             if self._grants is None or self._is_usual(name) or self._grants.allows(f"env:{name}")
         ]
         found = next((value for name in names if (value := os.environ.get(name))), "")
-        if not found and self.is_at_its_makers:
+        if not found and self.usual.keys and self.is_at_its_makers:
             hint = f"Set {self.usual.keys[0]}, or give api_key: {{env: NAME}}."
             raise ConfigError(
                 Problem("AX800", "api_key", f"there is no key for {self.host}.", hint)
@@ -405,6 +409,23 @@ class Service(Generic[C]):
             hint = f"Check base_url ({self._shown_url}). {_WEB_PAGE}"
             raise ModelError(message, transient=False, hint=hint)
 
+    async def whole_of(self, response: Any) -> Mapping[str, Any] | None:
+        """Return the reply of a service that answers in one piece where a stream was asked for;
+        None: it is a stream.
+
+        Raises: ModelError: it is an error; Malformed: it is no reply.
+        """
+        self.checked(response.headers)
+        if not _is_of_kind(response.headers, "application/json"):
+            return None
+        body = json.loads(await response.aread())
+        if not isinstance(body, Mapping):
+            raise Malformed("the reply is no object")
+        whole = cast("Mapping[str, Any]", body)
+        if error := whole.get("error"):
+            raise self.failed(error)
+        return whole
+
     def refused(
         self,
         status: int,
@@ -470,8 +491,11 @@ def _entry(data: Any, name: str, default: Any = None) -> Any:
 
 
 def _is_page(headers: Mapping[str, str]) -> bool:
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    return kind in ("text/html", "application/xhtml+xml")
+    return _is_of_kind(headers, "text/html", "application/xhtml+xml")
+
+
+def _is_of_kind(headers: Mapping[str, str], *kinds: str) -> bool:
+    return headers.get("content-type", "").partition(";")[0].strip().lower() in kinds
 
 
 def sdk_arguments(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:

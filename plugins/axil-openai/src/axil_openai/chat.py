@@ -18,17 +18,22 @@ from axil_models import (
     ToolCall,
     ToolSpec,
     Usage,
+    citation,
     content_text,
+    distinct,
     kept_for,
+    made_image,
     parameters_of_sdk,
     parts_of,
     read_arguments,
     reading_reply,
+    refusal_parts,
     sdk_arguments,
     unsendable,
     valid_text,
     with_instruction,
 )
+from axil_openai.profiles import Form
 from axil_openai.requests import chosen_tool, held, tool_schema
 from axil_openai.streamed import StreamedModel
 from axil_openai.thoughts import EXTRA as _EXTRA, Thoughts, more_of, sent_back
@@ -54,17 +59,17 @@ class OpenAIModel(StreamedModel):
     capabilities = ("speaks_chat",)
     carried = ("text", "image", "file", "audio")
 
-    def _asked(self, request: Request) -> dict[str, Any]:
+    def _asked(self, request: Request, form: Form = "prompt") -> dict[str, Any]:
         """Return the request as the API takes it."""
         config, settings = self.config, self.config.settings_for(request, _REFUSED)
         messages = list(request.messages)
         asked: dict[str, Any] = {"model": settings.pop("model", None) or config.name}
         if request.output is not None:
-            form, report = held(request.output, config.structured_output)
+            bound, report = held(request.output, form)
             messages = with_instruction(messages, report)
-            if form is not None:
-                schema = {"type": "json_schema", "json_schema": form}
-                asked["response_format"] = schema if form else {"type": "json_object"}
+            if bound is not None:
+                schema = {"type": "json_schema", "json_schema": bound}
+                asked["response_format"] = schema if bound else {"type": "json_object"}
         origin = f"{self.service.address} {asked['model']}"
         asked["messages"] = [_message(each, origin) for each in messages]
         if request.tools:
@@ -72,10 +77,13 @@ class OpenAIModel(StreamedModel):
         choice = chosen_tool(settings.get("tool_choice"))
         if choice is not None:
             settings["tool_choice"] = {"type": "function", "function": {"name": choice}}
-        if self.service.is_openai and "max_tokens" in settings:
-            settings.setdefault("max_completion_tokens", settings.pop("max_tokens"))
+        profile = self.service.profile
+        for ours in profile.renamed.keys() & settings.keys():
+            settings.setdefault(profile.renamed[ours], settings.pop(ours))
+        if "stream_options" not in profile.refused:
+            settings.setdefault("stream_options", {"include_usage": True})
         asked["timeout"] = settings.pop("timeout_seconds", None)
-        return {**asked, "stream_options": {"include_usage": True}, **settings}
+        return {**asked, **settings}
 
     async def _attempt(self, client: AsyncOpenAI, asked: Mapping[str, Any], show: Showing) -> Reply:
         create: Any = client.chat.completions.create
@@ -83,10 +91,13 @@ class OpenAIModel(StreamedModel):
             self._known = parameters_of_sdk(create)
         partial = _PartialReply(show, f"{self.service.address} {asked['model']}")
         async with await create(stream=True, **sdk_arguments(asked, self._known)) as stream:
-            self.service.checked(stream.response.headers)
+            whole = await self.service.whole_of(stream.response)
             with reading_reply():
-                async for chunk in stream:
-                    partial.add(chunk)
+                if whole is not None:
+                    partial.add(_as_chunk(whole))
+                else:
+                    async for chunk in stream:
+                        partial.add(chunk)
                 return partial.reply(self.config.prices)
 
 
@@ -151,6 +162,20 @@ def _part(part: Part) -> dict[str, Any]:
     raise unsendable(part, "the Chat Completions API")
 
 
+def _as_chunk(whole: Mapping[str, Any]) -> Any:
+    """Return a reply in one piece as the only chunk of a stream."""
+    from openai.types.chat import ChatCompletionChunk
+
+    choices: list[dict[str, Any]] = []
+    for choice in whole["choices"]:
+        message = dict(choice["message"])
+        calls = message.get("tool_calls") or ()
+        message["tool_calls"] = [{**call, "index": at} for at, call in enumerate(calls)]
+        choices.append({**choice, "delta": message})
+    chunk: dict[str, Any] = {**whole, "choices": choices}
+    return ChatCompletionChunk.construct(None, **chunk)
+
+
 class _Call:
     """A tool call that comes in pieces."""
 
@@ -177,6 +202,7 @@ class _PartialReply:
         self._thoughts = Thoughts(show, origin)
         self._text: list[str] = []
         self._refusal: list[str] = []
+        self._made: list[dict[str, Any]] = []
         self._calls: list[_Call] = []
         self._at: dict[int, _Call] = {}
         self._finish = self._model = ""
@@ -200,8 +226,19 @@ class _PartialReply:
         if getattr(delta, "refusal", None):
             self._refusal.append(delta.refusal)
             self._show({"kind": "refusal", "text": delta.refusal})
+        more = more_of(delta, ("annotations", "images"))  # of OpenRouter, LiteLLM, OpenAI's search
+        for note in more.get("annotations") or ():
+            if note.get("type") == "url_citation":
+                said = note.get("url_citation") or note
+                self._put(citation(**{key: said.get(key) for key in ("url", "title")}))
+        for each in more.get("images") or ():
+            self._put(made_image(each["image_url"]["url"]))
         for piece in delta.tool_calls or ():
             self._piece(piece)
+
+    def _put(self, part: dict[str, Any]) -> None:
+        self._made.append(part)
+        self._show({"kind": "part", "part": part})
 
     def _piece(self, piece: Any) -> None:
         index = piece.index if isinstance(piece.index, int) else len(self._calls)
@@ -217,7 +254,8 @@ class _PartialReply:
         known.signed |= more_of(piece, ("extra_content",))
         if function is not None:
             known.name = known.name or function.name or ""
-            added = function.arguments or ""
+            given: Any = function.arguments or ""
+            added = given if isinstance(given, str) else json.dumps(given)  # some send an object
             known.arguments += added
         self._show(
             {
@@ -247,7 +285,7 @@ class _PartialReply:
             finish=finish,
             model=self._model,
             extra=self._thoughts.kept({c.known_id: c.signed for c in self._calls if c.signed}),
-            parts=self._thoughts.parts,
+            parts=distinct([*self._thoughts.parts, *self._made, *refusal_parts(self._refusal)]),
         )
 
 

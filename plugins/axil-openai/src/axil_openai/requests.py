@@ -10,21 +10,21 @@ from typing import Any, Literal, cast
 from pydantic import Field
 
 from axil import ConfigError, Problem
-from axil_models import RemoteModelConfig, Structure, structure_prompt
+from axil_models import RemoteModelConfig, Request, Structure, structure_prompt
 from axil_openai.connection import OpenAIConfig
+from axil_openai.profiles import Form, Profile
 from axil_openai.strict import strict
-
-Form = Literal["auto", "strict", "schema", "object", "prompt"]
 
 
 class ModelConfig(RemoteModelConfig, OpenAIConfig):
     """A model of a service that speaks as OpenAI does."""
 
-    structured_output: Form = Field(
+    structured_output: Literal["auto"] | Form = Field(
         default="auto",
         description="How a reply is held to a schema. strict; schema: not strictly; object: "
         "JSON, shown the schema; "
-        "prompt: only shown the schema; auto: strict where the schema can be, else schema.",
+        "prompt: only shown the schema; auto: the first of these that the service and the schema "
+        "allow; the next one where the service refuses.",
     )
     strict_tools: bool = Field(
         default=False,
@@ -57,6 +57,16 @@ def tool_schema(parameters: Mapping[str, Any], is_strict: bool) -> tuple[dict[st
     return dict(parameters), False
 
 
+def forms_for(request: Request, profile: Profile) -> tuple[Form, ...]:
+    """Return the forms in which a service can be asked for the structure, the firmest first."""
+    if request.output is not None:
+        try:
+            strict(request.output.schema)
+        except ValueError:
+            return tuple(form for form in profile.forms if form != "strict")
+    return profile.forms
+
+
 def held(structure: Structure, form: Form) -> tuple[dict[str, Any] | None, str]:
     """Return the binding of a reply to a structure: ``{"name", "schema", "strict"}``, ``{}`` for
     any object, or None; and the instructions for the model.
@@ -64,14 +74,13 @@ def held(structure: Structure, form: Form) -> tuple[dict[str, Any] | None, str]:
     Raises: ConfigError (AX808): the schema cannot be strict, and has to be.
     """
     name = re.sub(r"[^A-Za-z0-9_-]", "_", structure.name)[:64] or "reply"
-    if form in ("auto", "strict"):
+    if form == "strict":
         try:
             return {"name": name, "schema": strict(structure.schema), "strict": True}, ""
         except ValueError as error:
-            if form == "strict":
-                message = f"the schema cannot be strict: {error}."
-                hint = "Define what it may hold, or set structured_output: schema."
-                raise ConfigError(Problem("AX808", structure.name, message, hint)) from None
-    if form in ("auto", "schema"):
+            message = f"the schema cannot be strict: {error}."
+            hint = "Define what it may hold, or set structured_output: schema."
+            raise ConfigError(Problem("AX808", structure.name, message, hint)) from None
+    if form == "schema":
         return {"name": name, "schema": dict(structure.schema), "strict": False}, ""
     return ({} if form == "object" else None), structure_prompt(structure)

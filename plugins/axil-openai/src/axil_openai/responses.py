@@ -22,19 +22,24 @@ from axil_models import (
     ToolCall,
     ToolSpec,
     Usage,
+    citation,
     content_text,
+    distinct,
     kept_for,
+    made_image,
     parameters_of_sdk,
     parts_of,
     read_arguments,
     reading_reply,
     reasoning_parts,
+    refusal_parts,
     sdk_arguments,
     unsendable,
     valid_text,
     with_instruction,
 )
 from axil_openai.connection import Connection
+from axil_openai.profiles import Form
 from axil_openai.requests import chosen_tool, held, tool_schema
 from axil_openai.streamed import StreamedModel
 from axil_openai.wire import data_url, file_name
@@ -61,17 +66,17 @@ class OpenAIResponsesModel(StreamedModel):
     capabilities = ("speaks_responses", "seals")
     carried = ("text", "image", "file")
 
-    def _asked(self, request: Request) -> dict[str, Any]:
+    def _asked(self, request: Request, form: Form = "prompt") -> dict[str, Any]:
         """Return the request as the API takes it."""
         config, settings = self.config, self.config.settings_for(request, _REFUSED)
         messages = list(request.messages)
         asked: dict[str, Any] = {"model": settings.pop("model", None) or config.name}
         text: dict[str, Any] = dict(settings.pop("text", None) or {})
         if request.output is not None:
-            form, report = held(request.output, config.structured_output)
+            bound, report = held(request.output, form)
             messages = with_instruction(messages, report)
-            if form is not None:
-                text["format"] = {"type": "json_schema" if form else "json_object", **form}
+            if bound is not None:
+                text["format"] = {"type": "json_schema" if bound else "json_object", **bound}
         if "verbosity" in settings:
             text["verbosity"] = settings.pop("verbosity")
         if text:
@@ -79,7 +84,8 @@ class OpenAIResponsesModel(StreamedModel):
         settings.setdefault("store", False)
         origin = f"{self.service.address} {asked['model']}"
         asked["input"] = _input(messages, bool(settings["store"]), origin)
-        if self.service.is_openai and not settings["store"] and _REASONS.match(asked["model"]):
+        is_own = self.service.profile.is_own
+        if is_own and not settings["store"] and _REASONS.match(asked["model"]):
             settings.setdefault("include", ["reasoning.encrypted_content"])
         if request.tools:
             asked["tools"] = [_tool(each, config.strict_tools) for each in request.tools]
@@ -101,10 +107,13 @@ class OpenAIResponsesModel(StreamedModel):
             self._known = parameters_of_sdk(create)
         partial = _PartialReply(show, self.service, f"{self.service.address} {asked['model']}")
         async with await create(stream=True, **sdk_arguments(asked, self._known)) as stream:
-            self.service.checked(stream.response.headers)
+            whole = await self.service.whole_of(stream.response)
             with reading_reply():
-                async for event in stream:
-                    partial.add(event)
+                if whole is not None:
+                    partial.add_whole(whole)
+                else:
+                    async for event in stream:
+                        partial.add(event)
                 return partial.reply(self.config.prices)
 
 
@@ -231,6 +240,16 @@ class _PartialReply:
         elif kind == "error":
             raise self._connection.failed({"message": event.message, "code": event.code})
 
+    def add_whole(self, whole: Mapping[str, Any]) -> None:
+        """Add a reply that came in one piece."""
+        from openai.types.responses import Response
+
+        self._response = Response.construct(**whole)
+        for item in self._response.output:
+            for part in (item.content if item.type == "message" else None) or ():
+                if part.type == "output_text" and part.text:
+                    self._show({"kind": "text", "text": part.text})
+
     def _called(self, at: int, added: str) -> None:
         number, id, name = self._calls.get(at, (at, "", ""))
         self._show(
@@ -251,6 +270,13 @@ class _PartialReply:
         calls = tuple(_call(item) for item in items if item.type == "function_call")
         usage = _usage(response.usage) if response.usage is not None else Usage()
         kept = [item.model_dump(mode="json", by_alias=True, exclude_none=True) for item in items]
+        made = [
+            _part_of(item) for item in items if item.type == "image_generation_call" and item.result
+        ]
+        notes = [note for part in texts for note in getattr(part, "annotations", None) or ()]
+        cited = [_cited(note) for note in notes if note.type.endswith("citation")]
+        for part in (*cited, *made):
+            self._show({"kind": "part", "part": part})
         return Reply(
             text="".join(said or refused),
             tool_calls=calls,
@@ -258,8 +284,20 @@ class _PartialReply:
             finish="refusal" if refused else _finish(response, bool(calls)),
             model=str(response.model or ""),
             extra={_EXTRA: {"origin": self._origin, "output": kept}},
-            parts=reasoning_parts(self._thoughts),
+            parts=distinct(
+                [*reasoning_parts(self._thoughts), *cited, *made, *refusal_parts(refused)]
+            ),
         )
+
+
+def _cited(note: Any) -> dict[str, Any]:
+    title = getattr(note, "title", None) or getattr(note, "filename", None)
+    return citation(url=getattr(note, "url", None), title=title)
+
+
+def _part_of(item: Any) -> dict[str, Any]:
+    form = getattr(item, "output_format", None) or "png"
+    return made_image(item.result, f"image/{form}")
 
 
 def _call(item: Any) -> ToolCall:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from axil_models import (
     Emit,
+    Forms,
     Modality,
     Remote,
     Reply,
@@ -17,7 +18,8 @@ from axil_models import (
     service_config,
 )
 from axil_openai.connection import Connection
-from axil_openai.requests import ModelConfig
+from axil_openai.profiles import Form
+from axil_openai.requests import ModelConfig, forms_for
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -56,9 +58,11 @@ class StreamedModel(Remote, ABC):
         self.config: ModelConfig = service_config(
             ModelConfig, name, api_key, base_url, {"settings": settings, **more}
         )
-        self.modalities = frozenset(self.config.modalities or self.carried)
         self.service = Connection(self.config)
+        takes = self.service.profile.takes or self.carried
+        self.modalities = frozenset(self.config.modalities or set(takes) & set(self.carried))
         self._known: frozenset[str] = frozenset()
+        self._forms = Forms[Form]()
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
         """Return the answer, streamed.
@@ -67,7 +71,15 @@ class StreamedModel(Remote, ABC):
         AX806, AX808).
         """
         check_modalities(request.messages, self.modalities, repr(self))
-        asked = self._asked(request)
+        chosen = self.config.structured_output
+        forms = forms_for(request, self.service.profile) if chosen == "auto" else (chosen,)
+        return await self._forms.first_taken(
+            request, forms, lambda form: self._asked_for(request, form, emit)
+        )
+
+    async def _asked_for(self, request: Request, form: Form, emit: Emit) -> Reply:
+        """Return the answer to a request that asks for its structure in this form."""
+        asked = self._asked(request, form)
 
         async def attempt(client: AsyncOpenAI, show: Showing) -> Reply:
             return await self._attempt(client, asked, show)
@@ -75,8 +87,8 @@ class StreamedModel(Remote, ABC):
         return await self.service.call(attempt, emit)
 
     @abstractmethod
-    def _asked(self, request: Request) -> dict[str, Any]:
-        """Return the request as the API takes it."""
+    def _asked(self, request: Request, form: Form = "prompt") -> dict[str, Any]:
+        """Return the request as the API takes it; ``form``: of its structure, if it has one."""
 
     @abstractmethod
     async def _attempt(self, client: AsyncOpenAI, asked: Mapping[str, Any], show: Showing) -> Reply:

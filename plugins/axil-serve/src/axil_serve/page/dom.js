@@ -26,7 +26,19 @@ export const block = (value) => make("pre", { tabindex: 0 }, shown(value))
 export const areMessages = (value) => Array.isArray(value) && value.length > 0 && value.every((each) => each && typeof each.content === "string" && "role" in each)
 export const carried = (value) => (areMessages(value)
   ? value.flatMap((each) => [make("div", { class: "soft" }, [each.role, each.source ? `from ${each.source}` : ""].filter(Boolean).join(", ")), block(each.content)])
-  : block(value))
+  : pictured(value))
+
+// A value with the images in it: shown, and their data left out of the text.
+const isImage = (value) => Boolean(value) && value.type === "image" && typeof value.data === "string" && /^image\/(png|jpeg|gif|webp)$/.test(value.media_type)
+export function pictured(value) {
+  const images = []
+  const text = typeof value === "string" ? value : JSON.stringify(value, (_key, each) => {
+    if (!isImage(each)) return each
+    images.push(make("img", { alt: each.name || "image", src: `data:${each.media_type};base64,${each.data}` }))
+    return { ...each, data: `${each.data.length} characters` }
+  }, 2) ?? ""
+  return images.length ? [block(text), images] : block(text)
+}
 export const ago = (time) => new Date(time * 1000).toLocaleString()
 export const money = (cost) => (cost ? `$${cost.toFixed(4)}` : "")
 export const seconds = (value) => `${value.toFixed(2)} s`

@@ -1,5 +1,5 @@
 // One run: its graph, steps, costs, state and questions.
-import { areMessages, block, button, callShown, carried, details, difference, legible, LongList, make, money, parsed, seconds, table } from "./dom.js"
+import { areMessages, block, button, callShown, carried, details, difference, legible, LongList, make, money, parsed, pictured, seconds, table } from "./dom.js"
 import { GraphView, keyOf } from "./graph.js"
 import { costs, folded, inputsOf, Live, replyOf, scopeOf } from "./run.js"
 
@@ -364,7 +364,7 @@ export class RunPage {
       const { text, fields, thoughts, notes } = replyOf(firing.chunks)
       inside.push(make("h3", {}, firing.state), thoughts ? details("reasoning", block(thoughts)) : null, text ? block(text) : null, fields ? block(fields) : null,
         firing.error ? make("p", { class: "is-failed" }, firing.error) : null)
-      for (const note of notes.slice(-20)) inside.push(block(note))
+      for (const note of notes.slice(-20)) inside.push(note.kind === "part" ? pictured(note.part) : block(note))
     }
     const firings = found ? this.run.firings(found) : []
     for (const firing of firings.slice(-SHOWN_FIRINGS).reverse()) inside.push(...this.firingDetail(path, scope, firing))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +16,10 @@ class Call:
     arguments: Any = field(default_factory=dict[str, Any])
     """A text is sent as it is, even where it is no JSON."""
     id: str = ""
+    sent: Literal["text", "object", "pieces"] = "text"
+    """The form of its arguments where it is not the API's own: an object in ``chat``, pieces with
+    paths (``partialArgs``) in ``generate``.
+    """
 
     @property
     def text(self) -> str:
@@ -38,8 +42,12 @@ class Act:
     sealed: str = ""
     """The data that it wants back with the reply: encrypted reasoning, a signature."""
     refusal: str = ""
+    cited: str = ""
+    """The URL of a page that the text is from."""
+    image: str = ""
+    """An image that it makes: a PNG in base64. ``messages`` has none."""
     finish: str = ""
-    """``length`` or ``filter``; empty: it is complete."""
+    """``length`` or ``filter``; ``pause`` in ``messages``; empty: it is complete."""
     usage: Mapping[str, int] = field(
         default_factory=lambda: {"input": 11, "output": 7, "cached": 3, "reasoning": 2}
     )
@@ -57,6 +65,10 @@ class Act:
     """Between two pieces."""
     is_strange: bool = False
     """It has numbers where the API has objects and lists of them."""
+    is_whole: bool = False
+    """It is sent in one piece, as JSON, though a stream was asked for."""
+    wait: str = ""
+    """The wait that an error asks for in its body, as Google says it: ``17s``."""
     break_at: float | None = None
     """The connection is dropped."""
     end_at: float | None = None

@@ -9,6 +9,8 @@ from typing import Any, Final, Protocol
 from axil_testing.stub.act import Act, event, pieces
 
 MODEL: Final = "stub-1"
+TITLE: Final = "A page"
+"""The title of what is cited."""
 
 
 class Dialect(Protocol):
@@ -19,6 +21,10 @@ class Dialect(Protocol):
 
     def stream(self, act: Act, asked: Mapping[str, Any]) -> Iterator[bytes]:
         """Yield the pieces of an answer."""
+        ...
+
+    def whole(self, act: Act, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return an answer in one piece."""
         ...
 
     def error(self, act: Act) -> Mapping[str, Any]:
@@ -40,6 +46,12 @@ class Chat:
             yield self._chunk({"content": word})
         for word in pieces(act.refusal, 2):
             yield self._chunk({"refusal": word})
+        if act.cited:
+            note = {"type": "url_citation", "url_citation": {"url": act.cited, "title": TITLE}}
+            yield self._chunk({"annotations": [note]})
+        if act.image:
+            url = f"data:image/png;base64,{act.image}"
+            yield self._chunk({"images": [{"type": "image_url", "image_url": {"url": url}}]})
         for number, call in enumerate(act.calls):
             first = {
                 "index": number,
@@ -48,7 +60,8 @@ class Chat:
                 "function": {"name": call.name, "arguments": ""},
             }
             yield self._chunk({"tool_calls": [first]})
-            for part in pieces(call.text, 3):
+            sent: list[Any] = [call.arguments] if call.sent == "object" else pieces(call.text, 3)
+            for part in sent:
                 yield self._chunk(
                     {"tool_calls": [{"index": number, "function": {"arguments": part}}]}
                 )
@@ -80,6 +93,27 @@ class Chat:
                 "completion_tokens_details": {"reasoning_tokens": usage["reasoning"]},
             }
         return event(chunk)
+
+    def whole(self, act: Act, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """As OpenAI says it."""
+        calls = [
+            {
+                "id": call.id or f"call_{number}",
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.text},
+            }
+            for number, call in enumerate(act.calls)
+        ]
+        message = {"role": "assistant", "content": act.text, "tool_calls": calls or None}
+        if act.thought:
+            message["reasoning_content"] = act.thought
+        data = json.loads(self._chunk(None, usage=act.usage).partition(b"data: ")[2])
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": "tool_calls" if calls else "stop",
+        }
+        return {**data, "object": "chat.completion", "choices": [choice]}
 
     def error(self, act: Act) -> Mapping[str, Any]:
         """As OpenAI says it."""
@@ -128,6 +162,12 @@ class Responses:
             yield self._event("response.output_item.done", output_index=0, item=item)
         if act.text or act.refusal:
             yield from self._message(act, output)
+        if act.image:
+            made = {"id": "ig_1", "type": "image_generation_call", "status": "completed"}
+            output.append({**made, "result": act.image, "output_format": "png"})
+            yield self._event(
+                "response.output_item.done", output_index=len(output) - 1, item=output[-1]
+            )
         for number, call in enumerate(act.calls):
             yield from self._called(call.id or f"call_{number}", call.name, call.text, output)
         status = "incomplete" if act.finish else "completed"
@@ -156,7 +196,9 @@ class Responses:
             yield self._event(
                 "response.refusal.delta", item_id=id, output_index=at, content_index=0, delta=word
             )
-        text: dict[str, Any] = {"type": "output_text", "text": act.text, "annotations": []}
+        note = {"type": "url_citation", "url": act.cited, "title": TITLE}
+        notes = [{**note, "start_index": 0, "end_index": len(act.text)}] if act.cited else []
+        text: dict[str, Any] = {"type": "output_text", "text": act.text, "annotations": notes}
         content: list[dict[str, Any]] = (
             [text] if act.text else [{"type": "refusal", "refusal": act.refusal}]
         )
@@ -228,6 +270,10 @@ class Responses:
     def _event(self, kind: str, **data: Any) -> bytes:
         return event({"type": kind, "sequence_number": 0, **data}, kind)
 
+    def whole(self, act: Act, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """As OpenAI says it: what the last event holds."""
+        return _data(list(self.stream(act, asked))[-1])["response"]
+
     def error(self, act: Act) -> Mapping[str, Any]:
         """As OpenAI says it."""
         return Chat().error(act)
@@ -259,22 +305,29 @@ class Messages:
         }
         yield self._event("message_start", message=message)
         if act.thought or act.sealed:
-            deltas = [
+            thoughts = [
                 {"type": "thinking_delta", "thinking": part} for part in pieces(act.thought, 2)
             ]
             yield from self._block(
                 at,
                 {"type": "thinking", "thinking": "", "signature": ""},
-                [*deltas, {"type": "signature_delta", "signature": act.sealed}],
+                [*thoughts, {"type": "signature_delta", "signature": act.sealed}],
             )
+            at += 1
+        if act.finish == "pause":
+            searched = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search"}
+            yield from self._block(at, {**searched, "input": {}}, [])
             at += 1
         stated = act.text or act.refusal
         if stated:
-            yield from self._block(
-                at,
-                {"type": "text", "text": ""},
-                [{"type": "text_delta", "text": part} for part in pieces(stated, 8)],
-            )
+            deltas: list[dict[str, Any]] = [
+                {"type": "text_delta", "text": part} for part in pieces(stated, 8)
+            ]
+            if act.cited:
+                place = {"type": "web_search_result_location", "url": act.cited, "title": TITLE}
+                place |= {"cited_text": act.text, "encrypted_index": "e"}
+                deltas.append({"type": "citations_delta", "citation": place})
+            yield from self._block(at, {"type": "text", "text": ""}, deltas)
             at += 1
         for number, call in enumerate(act.calls):
             begun: dict[str, Any] = {
@@ -293,10 +346,16 @@ class Messages:
             )
             at += 1
         usual = "refusal" if act.refusal else "tool_use" if act.calls else "end_turn"
-        delta = {
-            "stop_reason": {"length": "max_tokens", "filter": "refusal"}.get(act.finish, usual),
+        delta: dict[str, Any] = {
+            "stop_reason": {
+                "length": "max_tokens",
+                "filter": "refusal",
+                "pause": "pause_turn",
+            }.get(act.finish, usual),
             "stop_sequence": None,
         }
+        if act.finish == "pause":
+            delta["container"] = {"id": "container_1", "expires_at": "2099-01-01T00:00:00Z"}
         thought = {"output_tokens_details": {"thinking_tokens": act.usage["reasoning"]}}
         yield self._event(
             "message_delta", delta=delta, usage={"output_tokens": act.usage["output"], **thought}
@@ -314,9 +373,33 @@ class Messages:
     def _event(self, kind: str, **data: Any) -> bytes:
         return event({"type": kind, **data}, kind)
 
+    def whole(self, act: Act, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """As Anthropic says it."""
+        events = [_data(each) for each in self.stream(act, asked)]
+        content: list[dict[str, Any]] = []
+        for each in events:
+            if each["type"] == "content_block_start":
+                content.append({**each["content_block"]})
+            elif each["type"] == "content_block_delta":
+                delta = each["delta"]
+                name = next(
+                    name
+                    for name in ("text", "thinking", "signature", "partial_json")
+                    if name in delta
+                )
+                content[-1][name] = content[-1].get(name, "") + delta[name]
+        for block in content:
+            if "partial_json" in block:
+                block["input"] = json.loads(block.pop("partial_json"))
+        begun, ended = events[0]["message"], events[-2]
+        usage = {**begun["usage"], **ended["usage"]}
+        return {**begun, **ended["delta"], "content": content, "usage": usage}
+
     def error(self, act: Act) -> Mapping[str, Any]:
         """As Anthropic says it."""
-        return {"type": "error", "error": {"type": "invalid_request_error", "message": act.message}}
+        kind = {429: "rate_limit_error", 500: "api_error", 529: "overloaded_error"}
+        told = {"type": kind.get(act.status, "invalid_request_error"), "message": act.message}
+        return {"type": "error", "error": told}
 
 
 class Generate:
@@ -330,9 +413,15 @@ class Generate:
             yield self._chunk([{"text": part, "thought": True}])
         for word in act.words:
             yield self._chunk([{"text": word}])
+        if act.image:
+            yield self._chunk([{"inlineData": {"mimeType": "image/png", "data": act.image}}])
         sealed = {"thoughtSignature": act.sealed} if act.sealed else {}
         for call in act.calls:
             arguments = json.loads(call.text)
+            if call.sent == "pieces":
+                yield from self._in_pieces(call.name, arguments, sealed)
+                sealed = {}
+                continue
             yield self._chunk(
                 [
                     {
@@ -347,15 +436,20 @@ class Generate:
             )
             sealed = {}
         finish = {"length": "MAX_TOKENS", "filter": "SAFETY"}.get(act.finish, "STOP")
-        yield self._chunk([{"text": "", **sealed}] if sealed else [], finish, act.usage)
+        last = [{"text": "", **sealed}] if sealed else []
+        yield self._chunk(last, finish, act.usage, act.cited)
 
     def _chunk(
         self,
         parts: list[dict[str, Any]],
         finish: str | None = None,
         usage: Mapping[str, int] | None = None,
+        cited: str = "",
     ) -> bytes:
         candidate: dict[str, Any] = {"content": {"role": "model", "parts": parts}, "index": 0}
+        if cited:
+            web = {"uri": cited, "title": TITLE}
+            candidate["groundingMetadata"] = {"groundingChunks": [{"web": web}]}
         chunk: dict[str, Any] = {
             "candidates": [{**candidate, "finishReason": finish} if finish else candidate],
             "modelVersion": MODEL,
@@ -369,9 +463,39 @@ class Generate:
             }
         return event(chunk)
 
+    def _in_pieces(
+        self, name: str, arguments: Mapping[str, Any], sealed: Mapping[str, Any]
+    ) -> Iterator[bytes]:
+        """Yield a call whose arguments come one by one, texts in pieces."""
+        yield self._chunk([{"functionCall": {"name": name, "willContinue": True}, **sealed}])
+        for key, value in arguments.items():
+            is_number = isinstance(value, (int, float))
+            name_of = "numberValue" if is_number else "stringValue"
+            name_of = "boolValue" if isinstance(value, bool) else name_of
+            for part in pieces(value, 2) if isinstance(value, str) else [value]:
+                told = {"jsonPath": f"$.{key}", name_of: part}
+                yield self._chunk([{"functionCall": {"partialArgs": [told], "willContinue": True}}])
+        yield self._chunk([{"functionCall": {}}])
+
+    def whole(self, act: Act, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """As Google says it."""
+        chunks = [_data(each) for each in self.stream(act, asked)]
+        parts = [part for each in chunks for part in each["candidates"][0]["content"]["parts"]]
+        last = chunks[-1]["candidates"][0]
+        candidate = {**last, "content": {"role": "model", "parts": parts}}
+        return {**chunks[-1], "candidates": [candidate]}
+
     def error(self, act: Act) -> Mapping[str, Any]:
         """As Google says it."""
-        return {"error": {"code": act.status, "message": act.message, "status": "FAILED"}}
+        told: dict[str, Any] = {"code": act.status, "message": act.message, "status": "FAILED"}
+        if act.wait:
+            kind = "type.googleapis.com/google.rpc.RetryInfo"
+            told["details"] = [{"@type": kind, "retryDelay": act.wait}]
+        return {"error": told}
+
+
+def _data(piece: bytes) -> Any:
+    return json.loads(piece.partition(b"data: ")[2])
 
 
 DIALECTS: Final[Mapping[str, Dialect]] = {
