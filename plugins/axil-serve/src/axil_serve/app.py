@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -58,6 +59,7 @@ PAGE: Final = {
             "look.js",
             "run.js",
             "server.js",
+            "timeline.js",
         ),
         "text/javascript; charset=utf-8",
     ),
@@ -66,6 +68,8 @@ PAGE: Final = {
 """The files of the page, with their media types."""
 IDLE_EVENTS: Final = 15
 """Looks at a silent run between two comments in a stream, which keep the connection open."""
+_PULSE_SECONDS: Final = 0.9
+"""Of a silent run, after which its events say that the connection is there."""
 SILENCE: Final = b": nothing happens\n\n"
 UPLOADS: Final = "/v1/files"
 VERBATIM: Final = ("/v1/edit/file", "/v1/edit/change")
@@ -299,14 +303,13 @@ class _Api:
     async def _frames(
         self, batches: AsyncGenerator[Sequence[StreamEvent]]
     ) -> AsyncGenerator[bytes]:
-        silent = 0
+        said = time.monotonic()
         async with aclosing(batches):
             async for batch in batches:
-                if any(event.kind for event in batch):
-                    yield b"".join(frame(e.kind, e.data, id=e.id) for e in batch if e.kind)
-                    silent = 0
-                elif (silent := silent + 1) % IDLE_EVENTS == 0:
-                    yield SILENCE
+                found = b"".join(frame(e.kind, e.data, id=e.id) for e in batch if e.kind)
+                if found or time.monotonic() - said >= _PULSE_SECONDS:
+                    yield found or SILENCE
+                    said = time.monotonic()
         yield frame("end", {})
 
     async def answer(self, request: Request) -> Response:

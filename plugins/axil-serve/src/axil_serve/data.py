@@ -90,6 +90,7 @@ def step_data(entry: Entry, number: int) -> dict[str, Any]:
         result["question"] = plain(dict(data))
     if entry.kind == "ended":
         result |= {"status": str(data.get("status", "")), "error": str(data.get("error", ""))}
+        result["failures"] = plain(data.get("failures", []))
     return {
         "id": f"{number}-{entry_key(entry)}",
         "number": number,

@@ -1,7 +1,7 @@
 // The page: a list of runs, a run, runs side by side, and the editor.
 import { compare } from "./compare.js"
 import { ago, button, LongList, make, parsed } from "./dom.js"
-import { onKeys, page, problem, RunPage, show } from "./look.js"
+import { lost, onKeys, page, problem, RunPage, show } from "./look.js"
 import { Exported, Server } from "./server.js"
 
 page.app = document.getElementById("app")
@@ -139,7 +139,7 @@ async function openRun(runId, at = 0) {
   await page.server.follow(runId, (kind, data) => {
     view.receive(kind, data)
     if (at && kind === "step" && data.number === at) requestAnimationFrame(() => view.goTo(at - 1))
-  }, stop.signal)
+  }, stop.signal, lost)
 }
 page.open = openRun
 
