@@ -151,7 +151,10 @@ def workflow_schema(registry: Registry | None = None) -> dict[str, Any]:
         rules = [
             _rule(kind, name, _config_schema(known, kind, name, definitions)) for name in names
         ]
-        definitions[kind] = {"properties": {"type": {"examples": list(names)}}, "allOf": rules}
+        definitions[kind] = {
+            "properties": {"type": {"type": "string", "examples": list(names)}},
+            "allOf": rules,
+        }
         definitions[model]["$ref"] = f"#/$defs/{kind}"
     definitions["Template"]["$ref"] = "#/$defs/nodes"
     node = definitions["Node"]
