@@ -57,6 +57,7 @@ PAGE: Final = {
             "editor.js",
             "graph.js",
             "look.js",
+            "report.js",
             "run.js",
             "server.js",
             "timeline.js",
@@ -202,6 +203,7 @@ class _Api:
             ("POST", UPLOADS, self.upload),
             ("GET", UPLOADS, self.uploads),
             ("DELETE", f"{UPLOADS}/{{file_id}}", self.remove_upload),
+            ("GET", "/v1/questions", self.questions),
             ("GET", "/v1/sessions", self.sessions),
             ("GET", "/v1/openapi.json", self.openapi),
         ]
@@ -241,7 +243,12 @@ class _Api:
         runs, after = await self.service.read(
             partial(self.service.page, caller_of(request), **given, **wanted)
         )
+        runs = await self.service.read(self.service.facts, runs)
         return JSONResponse({"runs": runs, "next": after or None})
+
+    async def questions(self, request: Request) -> Response:
+        found = await self.service.read(self.service.questions, caller_of(request))
+        return JSONResponse({"questions": found})
 
     async def start(self, request: Request) -> Response:
         body = await body_of(

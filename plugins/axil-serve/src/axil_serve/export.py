@@ -14,7 +14,16 @@ from axil_serve.access import Caller
 from axil_serve.layouts import exported_layouts
 from axil_serve.service import RunService
 
-_SCRIPTS: Final = ("dom.js", "server.js", "graph.js", "run.js", "timeline.js", "look.js", "app.js")
+_SCRIPTS: Final = (
+    "dom.js",
+    "server.js",
+    "graph.js",
+    "run.js",
+    "timeline.js",
+    "report.js",
+    "look.js",
+    "app.js",
+)
 _MOST_STATES: Final = 300
 """Steps of nodes of which the state is written into the page."""
 

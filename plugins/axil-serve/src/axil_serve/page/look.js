@@ -1,10 +1,11 @@
 // One run: its graph, steps, costs, state and questions.
 import { areMessages, block, button, callShown, carried, details, difference, legible, LongList, make, money, parsed, seconds, table } from "./dom.js"
 import { GraphView, keyOf } from "./graph.js"
+import { markdownOf, save } from "./report.js"
 import { costs, folded, inputsOf, Live, partial, replyOf, scopeOf, states } from "./run.js"
 import { Timeline } from "./timeline.js"
 
-export const page = { server: null, me: null, app: null, status: null, open: null }
+export const page = { server: null, me: null, app: null, status: null, open: null, again: null }
 
 export const OVER = ["done", "failed", "cancelled", "limited", "parked"]
 const SHOWN_FIRINGS = 30
@@ -289,6 +290,12 @@ export class RunPage {
         href: `#compare=${encodeURIComponent(this.info.forked_from)},${encodeURIComponent(this.runId)}` }, "compare with the run it was forked from")] : []),
       ...(may("run") && !isOver ? [act("Cancel", "cancel")] : []),
       ...(may("run") && isOver && run.status !== "done" ? [act("Resume", "resume")] : []),
+      ...(may("run") ? [button("Run again …", () => {
+        page.again = { workflow: this.info.workflow, input: this.run.input }
+        location.hash = ""
+      })] : []),
+      button("Markdown", () => save(`${this.runId}.md`, "text/markdown", markdownOf(this.info, this.run))),
+      button("JSON", () => save(`${this.runId}.json`, "application/json", JSON.stringify({ run: this.info, steps: this.steps }, null, 1))),
       ...(may("run") && isOver ? [this.removeButton()] : []),
       ...(run.error && run.status !== "paused" ? [make("p", { class: "is-failed" }, run.error)] : []),
       ...cut.map((node) => make("p", { class: "notice" }, `Of the ${node.rounds} rounds of ${node.path.join(" / ")} the journal keeps ${node.kept} one by one: `
@@ -594,7 +601,7 @@ function changedCall(given, send) {
 const questionText = (text) => text.replace(/^=== INPUT FROM (.+) \(\w+\) ===\n+/gm, "$1 said:\n")
 
 // A question with what will happen: of a tool its arguments, what it does and what it changes.
-function questionCard(question, send) {
+export function questionCard(question, send) {
   const data = question.data || {}, isTool = question.kind === "tool_approval" && data.tool
   const card = make("section", { class: "card", "aria-label": "question" }, make("p", { class: "soft" }, `${question.by} asks`),
     data.description ? make("p", {}, make("strong", {}, legible(String(data.description)))) : null)

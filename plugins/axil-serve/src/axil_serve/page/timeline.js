@@ -28,7 +28,7 @@ function firingRows(run, plan, node, { step, parts }) {
   for (const part of parts) {
     const isCall = part.kind === "step" || (part.kind === "prompt" && !replied.has(part.name))
     if (isCall) inner.push(callRow(path, part, from))
-    from = part.at
+    if (isCall || part.kind === "asked") from = part.at
   }
   const sum = (name) => inner.reduce((all, each) => all + each[name], 0)
   const isOpen = !step
