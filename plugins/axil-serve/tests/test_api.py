@@ -266,7 +266,7 @@ def test_a_list_says_what_runs_received_and_used_and_which_questions_wait(client
     assert again["seconds"] == run["seconds"] > listed["seconds"]
 
 
-def test_one_that_follows_later_is_told_what_is_at_work_and_what_it_has_shown():
+def test_a_late_follower_receives_what_is_at_work_and_what_it_has_shown():
     async def heard() -> list[tuple[str, str]]:
         feed, found = Feed(), []
         for node in ("over", "open"):

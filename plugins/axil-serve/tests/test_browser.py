@@ -347,7 +347,8 @@ async ({ steps }) => {
   const scope = (kind, name, nodes) => ({ kind, name, nodes, edges: [] })
   const loop = scope("cycle", "cycle(count)", [{ name: "count" }, { name: "other" }])
   const plan = scope("graph", "loop", [{ name: "cycle(count)", inside: loop }])
-  const [cycle, count] = ["cycle(count)", "cycle(count) / count"].map((name) => costs(run, plan).find((each) => each.name === name))
+  const of = (name) => costs(run, plan).find((each) => each.name === name)
+  const [cycle, count] = ["cycle(count)", "cycle(count) / count"].map(of)
   const other = states(run, plan, []).get('["cycle(count)","other"]')
   return { rounds: cycle.rounds, isPartial: count.isPartial, other }
 }

@@ -11,6 +11,7 @@ export const OVER = ["done", "failed", "cancelled", "limited", "parked"]
 const SHOWN_FIRINGS = 30
 const SHOWN_COSTS = 200
 const WAIT = 200
+const SILENT = 1000 // milliseconds without a step
 const may = (right) => !page.server.isExported && page.me.rights.includes(right)
 
 const amounts = (node, part = null) => [
@@ -165,6 +166,10 @@ export class RunPage {
     if (this.run) this.draw()
   }
 
+  get isQueued() {
+    return this.info.status === "queued" && !this.live.firings.size && this.steps.length < 2
+  }
+
   get isAtEnd() {
     return this.upto === null
   }
@@ -211,7 +216,7 @@ export class RunPage {
     this.slider.setAttribute("aria-valuetext", this.where.textContent)
     const run = this.run = folded(this.steps, upto, this.run)
     this.states = this.statesOf(run)
-    if (this.isAtEnd) this.askForDue()
+    if (this.isAtEnd) this.askForDue(run)
     this.drawHead(run)
     this.drawQuestions(run)
     if (this.view === "timeline") this.timeline.show(run, this.plan)
@@ -238,15 +243,19 @@ export class RunPage {
     return shown
   }
 
-  // What the end of a run has stopped is asked for once.
-  async askForDue() {
+  // What the end of a run has stopped is asked for once; so is what is at work in a run of another process, when it is silent.
+  askForDue(run) {
     const last = this.steps[this.steps.length - 1]
-    if (!this.plan || !last || last.kind !== "ended" || ["done", "paused"].includes(last.status) || this.dueOf === last.id) return
-    this.dueOf = last.id
-    const moment = await this.moment(last.id)
-    if (this.dueOf !== last.id || !moment) return
-    this.due = moment.due.map((each) => each.activation)
-    this.draw()
+    if (!this.plan || !last || ["done", "paused"].includes(run.status) || this.dueOf === last.id) return
+    const isEnded = last.kind === "ended"
+    if (!isEnded && (this.live.firings.size || run.waiting.size || this.isQueued)) return
+    Object.assign(this, { dueOf: last.id, due: [] })
+    setTimeout(async () => {
+      const moment = this.dueOf === last.id && (isEnded || !this.live.firings.size) && this.slider.isConnected ? await this.moment(last.id) : null
+      if (this.dueOf !== last.id || !moment) return
+      this.due = moment.due.map((each) => each.activation)
+      this.draw()
+    }, isEnded ? 0 : SILENT)
   }
 
   // How often each edge was live; -1: its node has ended and never sent anything along it.
@@ -266,8 +275,7 @@ export class RunPage {
   }
 
   drawHead(run) {
-    const isQueued = this.info.status === "queued" && !this.live.firings.size && this.steps.every((step) => step.kind === "run")
-    const status = this.isAtEnd && isQueued ? "queued" : run.status
+    const status = this.isAtEnd && this.isQueued ? "queued" : run.status
     const facts = [seconds(run.at), run.tokens ? `${run.tokens} tokens` : "", money(run.cost)].filter(Boolean).join(" · ")
     const cut = [...run.nodes.values()].filter((node) => node.kept < node.rounds)
     const key = JSON.stringify([status, facts, run.error, cut.map((node) => [node.kept, node.rounds])])

@@ -161,8 +161,8 @@ export function partial(run, path) {
 
 const STOPPED = { failed: "cancelled", cancelled: "cancelled", limited: "limited", parked: "cancelled" }
 
-// The state of each node by its key, with those that no step says: of what the end of the run has stopped (`due`: activations
-// that were next), of what holds something at work, of what was left out, and of what is not kept.
+// The state of each node by its key, with those that no step says: of what is at work or was stopped (`due`: activations
+// that are next, or were), of what holds something at work, of what was left out, and of what is not kept.
 export function states(run, plan, due) {
   const found = new Map(), stopped = STOPPED[run.status], key = JSON.stringify
   const of = (path) => found.get(key(path)) || "pending"
@@ -175,7 +175,7 @@ export function states(run, plan, due) {
     const around = node.path.slice(0, -1)
     if (around.length && !(run.nodes.get(key(around)) || { times: 0 }).times) mark(around, of(node.path) === "waiting" || of(around) === "waiting" ? "waiting" : stopped || "running", (state) => !["waiting", "failed"].includes(state))
   }
-  for (const activation of stopped ? due : []) mark(failureOf({ node: activation }).path, stopped, (state) => state !== "done")
+  for (const activation of due) mark(failureOf({ node: activation }).path, stopped || "running", (state) => state !== "done")
   for (const { path } of run.failures) mark(path, "failed")
   // `mode` of a scope: open; ended: what has not run was left out; partial: what is not here may have run
   const visit = (scope, path, mode) => {

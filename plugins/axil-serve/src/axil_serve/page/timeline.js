@@ -6,16 +6,16 @@ const OTHER = { model: "model", tool: "tool" }
 
 // The rows of a run in the order in which they began: {path, name, depth, kind, begin, end, tokens, cost, step, state}.
 export function rowsOf(run, plan) {
-  const rows = []
+  const rows = [] // of each firing, with its calls behind it
   for (const node of run.nodes.values()) {
-    for (const firing of run.firings(node)) rows.push(...firingRows(run, plan, node, firing))
+    for (const firing of run.firings(node)) rows.push(firingRows(run, plan, node, firing))
   }
   for (const failure of run.failures) {
     const begin = begun(run, plan, failure.path, Infinity)
-    rows.push({ path: failure.path, name: failure.path.join(" / "), depth: failure.path.length - 1, kind: "node", begin: begin ?? run.at, end: run.at, state: "failed", order: Infinity })
+    rows.push([{ path: failure.path, name: failure.path.join(" / "), depth: failure.path.length - 1, kind: "node", begin: begin ?? run.at, end: run.at, state: "failed", order: Infinity }])
   }
   // what holds others comes before them
-  return rows.sort((a, b) => a.begin - b.begin || a.depth - b.depth || a.order - b.order)
+  return rows.sort(([a], [b]) => a.begin - b.begin || a.depth - b.depth || a.order - b.order).flat()
 }
 
 function firingRows(run, plan, node, { step, parts }) {
