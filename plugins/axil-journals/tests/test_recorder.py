@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from axil import Activation, Options, Question, run_sync
+from axil import Activation, NodeFailed, Options, Question, RootGraph, run_sync
 from axil.driver import (
     Answered,
     Asked,
@@ -86,3 +87,25 @@ def test_an_answer_that_is_stored_before_a_run_begins_is_dated_by_the_run():
     entries = run_sync(go())
     assert [entry.data["at"] for entry in entries if entry.kind == "answer"] == [0.0]
     assert ReplayIndex(entries).elapsed == 0.0
+
+
+def test_the_end_of_a_failed_run_has_each_failure_with_the_line_that_it_came_through():
+    graph = RootGraph("failing")
+
+    def broken(inputs: dict[str, Any]) -> dict[str, Any]:
+        raise ValueError("no paper")
+
+    graph.create_node(broken, name="one")
+    graph.create_node(broken, name="two")
+    for name in ("one", "two"):
+        graph.edge_from_entry(name, {"n": ""})
+        graph.edge_to_exit(name, {"n": ""})
+    journal = MemoryJournal()
+    with pytest.raises(NodeFailed):
+        graph.build().invoke({"n": 1}, journal=journal, run_id="r")
+    *_, end = journal.entries("r")
+    first = end.data["failures"][0]
+    assert first["node"] in ("one", "two")
+    assert first["error"] == end.data["error"]
+    assert first["place"].endswith('in broken: raise ValueError("no paper")')
+    assert json.loads(json.dumps(end.data)) == end.data

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import aclosing
 
+from axil import Activation
 from axil_journals import Entry, MemoryJournal
 from axil_serve import Caller, RunService
+from axil_serve.app import SILENCE, _Api
+from axil_serve.feed import MOST_CHUNKS, Feed
+from axil_serve.service import StreamEvent
 
 from .conftest import ADA, ALL, BEN, as_caller, events_of, greeting, refund, served
 
@@ -232,3 +237,68 @@ def test_a_caller_that_sees_all_sees_runs_that_no_server_started(client, journal
     assert client.get("/v1/runs").json()["runs"] == []
     seen = client.get("/v1/runs", headers=as_caller(ALL)).json()["runs"]
     assert [run["run_id"] for run in seen] == ["mine"]
+
+
+def test_a_search_gives_one_readable_hit_a_run(client):
+    for name in ("ada", "ben"):
+        ended(client, started(client, workflow="greeting", input={"name": name}))
+    [hit] = client.get("/v1/search", params={"q": "hello ada"}).json()["found"]
+    assert (hit["workflow"], hit["status"], hit["text"]) == ("greeting", "done", "Hello Ada")
+    assert (hit["activation"], hit["steps"]) == ("greet", 2)
+
+
+def test_a_list_says_what_runs_received_and_used_and_which_questions_wait(client):
+    def waiting(**options):
+        return client.get("/v1/questions", **options).json()["questions"]
+
+    run_id = started(client, workflow="refund", input={"amount": 3})
+    while not (found := waiting()):  # a question is there before its run has ended
+        asked(client, run_id)
+    assert (found[0]["run_id"], found[0]["question"]["text"]) == (run_id, "Refund 3?")
+    assert waiting(headers=as_caller(BEN)) == []
+    [listed] = client.get("/v1/runs").json()["runs"]
+    assert (listed["input"], listed["cost"]) == ('{"amount": 3}', 0.0)
+    answers = {found[0]["question"]["id"]: "yes"}
+    client.post(f"/v1/runs/{run_id}/answers", json={"answers": answers})
+    run = ended(client, run_id)
+    assert waiting() == []
+    [again] = client.get("/v1/runs").json()["runs"]
+    assert again["seconds"] == run["seconds"] > listed["seconds"]
+
+
+def test_a_late_follower_receives_what_is_at_work_and_what_it_has_shown():
+    async def heard() -> list[tuple[str, str]]:
+        feed, found = Feed(), []
+        for node in ("over", "open"):
+            who = Activation((), node, ())
+            feed.firing_started(run_id="r", activation=who, kind="node")
+            for _ in range(MOST_CHUNKS + 5):
+                feed.chunk(run_id="r", activation=who, chunk="word")
+        feed.appended("r", Entry("done", (), "over", (), {}))
+        feed.stored("r")
+        with feed.follow("r") as late:
+            found = [(each.kind, each.data) for each in await late.take(1.0)]
+        feed.closed("r")
+        with feed.follow("r") as later:
+            assert not later.waiting
+        return found
+
+    (kind, began), *shown = asyncio.run(heard())
+    assert (kind, began["node"], began["lost"]) == ("started", "open", 5)
+    assert [each["chunk"]["text"] for _, each in shown] == ["word"] * MOST_CHUNKS
+
+
+def test_the_events_of_a_silent_run_say_each_second_that_the_connection_is_there():
+    async def first_said() -> bytes:
+        silence = StreamEvent(kind="", data=None)
+
+        async def batches():
+            while True:
+                await asyncio.sleep(0.05)
+                yield [silence]
+
+        async with aclosing(_Api(None)._frames(batches())) as frames:
+            async with asyncio.timeout(2.0):
+                return await anext(frames)
+
+    assert asyncio.run(first_said()) == SILENCE

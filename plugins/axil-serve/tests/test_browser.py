@@ -12,18 +12,21 @@ import json
 import os
 import shutil
 import socket
+import socketserver
 import threading
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import uvicorn
 
-from axil import RootGraph, Workflow
+from axil import Context, RootGraph, Workflow
 from axil_agent import Agent, Scripted
 from axil_serve import Access, Caller, Limits, RunService, app_of
+from axil_serve.data import step_data
 from axil_serve.export import page_of
 from axil_serve.layouts import layout_data
 from axil_sqlite import SqliteJournal
@@ -65,6 +68,37 @@ def shop() -> Workflow:
     graph.create_edge("critic", "clerk", {"verdict": ""}, when=lambda text: "REVISE" in text)
     graph.create_edge("critic", "payer", {"verdict": ""}, when=lambda text: "ACCEPT" in text)
     graph.edge_to_exit("payer", {"said": ""})
+    return graph.build()
+
+
+def ends() -> Workflow:
+    """Return a graph that fails, waits or turns too often where its input says so."""
+    graph = RootGraph("ends", cycles="allow")
+
+    def first(inputs: dict[str, Any]) -> dict[str, Any]:
+        return {"how": inputs["how"]}
+
+    def bad(inputs: dict[str, Any]) -> dict[str, Any]:
+        raise ValueError("no paper")
+
+    async def nap(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        ctx.emit({"kind": "text", "text": "Half asleep"})
+        await asyncio.sleep(3600)
+        return inputs
+
+    for body in (first, bad, nap):
+        graph.create_node(body, name=body.__name__)
+    graph.create_node(lambda inputs: inputs, name="turn")
+    graph.create_node(lambda inputs: inputs, name="last")
+    graph.edge_from_entry("first", {"how": ""})
+    for name in ("bad", "nap", "turn"):
+        graph.create_edge("first", name, {"how": ""}, when=lambda how, name=name: name in str(how))
+    graph.create_edge("turn", "turn", {"how": ""}, when=lambda how: True)
+    graph.create_edge("turn", "last", {"how": ""}, when=lambda how: False)
+    graph.create_edge("bad", "last", {"how": ""})
+    graph.create_edge("nap", "last", {"how": ""})
+    graph.edge_to_exit("last", {"how": ""})
+    graph.set_cycle_limit("turn", 3)
     return graph.build()
 
 
@@ -114,6 +148,7 @@ def served_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         "greeting": greeting(),
         "w": hostile(),
         "asking": asking(),
+        "ends": ends(),
     }
     service = RunService(journal, workflows, poll_seconds=0.05, prompts="whole")
     access = Access.of_token(ADA, Caller(name="ada", sees_all=True, rights=RIGHTS))
@@ -198,10 +233,163 @@ def test_in_a_browser_a_call_is_approved_and_the_answer_of_a_critic_changed(site
     page.get_by_text("compare with the run it was forked from").click()
     page.get_by_text("critic, with another output").wait_for()
     page.get_by_text("all runs").click()
-    page.get_by_label("Search").fill("KETTLE")
+    page.get_by_label("Search").fill("PAY 40 BACK")
     page.get_by_role("button", name="Search in what runs said").click()
-    page.get_by_role("link", name="clerk").first.click()
+    found = page.locator("li", has_text="We pay 40 back.")
+    found.first.wait_for()
+    assert found.count() == 2  # the run and its fork, each once
+    found.first.get_by_role("link").click()
     page.locator("svg .node.is-chosen").wait_for()
+
+
+STOPS = {
+    "bad": ("failed", {"bad": "failed", "nap": "skipped", "cycle(turn)": "skipped"}),
+    "turn": ("limited", {"cycle(turn)": "limited", "bad": "skipped", "turn": "done"}),
+    "nothing": ("done", {"bad": "skipped", "nap": "skipped", "last": "skipped"}),
+    "nap": ("cancelled", {"first": "done", "nap": "cancelled", "bad": "skipped"}),
+}
+"""By input of ``ends``: how the run ends, and what is seen at nodes."""
+
+
+def test_in_a_browser_each_node_says_how_it_stopped_also_after_a_reload(site):
+    def seen(nodes: dict[str, str]) -> None:
+        page.get_by_role("button", name="Unfold all").click()
+        for name, state in nodes.items():
+            described = f"svg .node[aria-description='{name}: {state}']"
+            page.locator(described).first.wait_for(state="attached")
+            if state not in ("done", "pending"):
+                assert state in page.locator(described).first.text_content()
+
+    page, said = site.page, site.page.locator(".quiet")
+    for how, (status, nodes) in STOPS.items():
+        site.go("")
+        started(page, "ends", {"how": how})
+        page.wait_for_url("**/*run=*")
+        if how == "nap":
+            page.reload()  # while the firing is under way
+            seen({"nap": "running", "last": "pending"})
+            chosen(page, "nap").get_by_text("Half asleep").wait_for()
+            page.get_by_role("button", name="Cancel").click()
+        page.get_by_text(status, exact=True).first.wait_for()
+        seen(nodes)
+        page.reload()
+        seen(nodes)
+        assert not said.text_content()  # its end is no news
+        if how == "bad":
+            page.locator("aside").get_by_text('in bad: raise ValueError("no paper")').wait_for()
+            page.get_by_role("button", name="Timeline").click()
+            page.locator(".row", has_text="bad failed").click()
+            page.get_by_role("heading", name="bad", exact=True).wait_for()
+
+
+class Line(socketserver.BaseRequestHandler):
+    """A connection to a server that passes nothing on while ``is_up`` is not set."""
+
+    is_up = threading.Event()
+    target: ClassVar[tuple[str, int]]
+
+    def handle(self) -> None:
+        with socket.create_connection(self.target) as other:
+            both = [(self.request, other), (other, self.request)]
+            threads = [threading.Thread(target=self.passed, args=each) for each in both]
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join()
+
+    def passed(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                self.is_up.wait()
+                sink.sendall(data)
+        for each in (source, sink):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+
+class Lines(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+
+
+def test_in_a_browser_a_lost_connection_is_said_and_what_was_missed_is_caught_up(site):
+    host, port = site.address.removeprefix("http://").split(":")
+    Line.target = (host, int(port))
+    Line.is_up.set()
+    with Lines(("127.0.0.1", 0), Line) as lines, site.browser.new_context() as context:
+        threading.Thread(target=lines.serve_forever, daemon=True).start()
+        address, page = f"http://127.0.0.1:{lines.server_address[1]}", context.new_page()
+        page.set_default_timeout(10_000)
+        page.goto(f"{address}/#token={ADA}")
+        started(page, "refund", {"amount": 3})
+        page.get_by_role("region", name="question").wait_for()
+        run_id = page.url.rpartition("=")[2]
+        Line.is_up.clear()
+        page.get_by_text("connection to the server is lost").wait_for(timeout=3000)
+        site.go("inbox")
+        own = site.page.locator("section", has_text=run_id).get_by_label("answer").first
+        own.fill("yes")
+        own.press("Enter")
+        Line.is_up.set()
+        page.get_by_text("done", exact=True).wait_for()
+        page.locator("aside").get_by_text("3: yes").wait_for()
+        page.locator(".lost").wait_for(state="detached")
+        assert page.locator(".quiet").text_content() == "The run ended as done"
+        page.goto(f"{address}/#")
+        page.get_by_role("heading", name="Runs").wait_for()
+        assert not page.locator(".quiet").text_content()  # of the run that was left
+        lines.shutdown()
+
+
+FOLDED = """
+async ({ steps }) => {
+  const { folded, costs, states } = await import("/page/run.js")
+  const run = folded(steps, steps.length)
+  const scope = (kind, name, nodes) => ({ kind, name, nodes, edges: [] })
+  const loop = scope("cycle", "cycle(count)", [{ name: "count" }, { name: "other" }])
+  const plan = scope("graph", "loop", [{ name: "cycle(count)", inside: loop }])
+  const of = (name) => costs(run, plan).find((each) => each.name === name)
+  const [cycle, count] = ["cycle(count)", "cycle(count) / count"].map(of)
+  const other = states(run, plan, []).get('["cycle(count)","other"]')
+  return { rounds: cycle.rounds, isPartial: count.isPartial, other }
+}
+"""
+
+
+def test_in_a_browser_rounds_are_counted_that_the_journal_does_not_keep(site, tmp_path):
+    graph = RootGraph("loop", cycles="allow")
+    graph.create_node(lambda inputs: {"n": inputs["n"] + 1}, name="count")
+    graph.edge_from_entry("count", {"n": ""})
+    graph.create_edge("count", "count", {"n": ""}, when=lambda sent: sent["n"] < 90)
+    graph.edge_to_exit("count", {"n": ""}, when=lambda sent: sent["n"] >= 90)
+    with closing(SqliteJournal(tmp_path / "journal", detail=8)) as journal:
+        own = {"journal": journal, "run_id": "loop"}
+        apart(lambda: graph.build().invoke({"n": 0}, **own))
+        steps = [step_data(entry, at) for at, entry in enumerate(journal.entries("loop"), 1)]
+    assert len(steps) < 30
+    found = site.page.evaluate(FOLDED, {"steps": steps})
+    assert found == {"rounds": 90, "isPartial": True, "other": "unknown"}
+
+
+def test_in_a_browser_a_run_is_run_again_with_changes_and_saved(site, tmp_path):
+    page = site.page
+    started(page, "greeting", {"name": "ada"})
+    page.locator("aside").get_by_text("Hello Ada").first.wait_for()
+    for kind, says in (("Markdown", "## Output\n"), ("JSON", '"kind": "ended"')):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=kind, exact=True).click()
+        download.value.save_as(tmp_path / kind)
+        text = (tmp_path / kind).read_text("utf-8")
+        assert says in text
+        assert "Hello Ada" in text
+    page.get_by_role("button", name="Run again").click()
+    field = page.get_by_label("Input")
+    assert "ada" in field.input_value()
+    field.fill('{"name": "ben"}')
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.locator("aside").get_by_text("Hello Ben").first.wait_for()
+    site.go("")
+    page.get_by_label("Status").select_option("done")
+    page.get_by_role("listitem").filter(has_text='{"name": "ben"}').first.wait_for()
 
 
 def test_in_a_browser_nodes_are_folded_with_a_server_and_without(site, tmp_path):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 
-from axil import Activation, Options, Result, Schema, State
+from axil import Activation, NodeFailed, Options, Result, Schema, State
 from axil.driver import (
     KEPT,
     CycleRun,
@@ -185,6 +185,11 @@ def ending(result: Result, state: State, thread: str, before: Mapping[str, Any])
     data: dict[str, Any] = {"status": result.status}
     if result.error is not None:
         data["error"] = str(result.error)
+    if isinstance(result.error, NodeFailed):
+        data["failures"] = [
+            {"node": each.path, "error": str(each), "place": each.place}
+            for each in (result.error, *result.error.others)
+        ]
     if result.questions:
         data["questions"] = [
             {**encode_question(question), "node": question.node} for question in result.questions

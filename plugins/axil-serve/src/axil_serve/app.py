@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -56,8 +57,10 @@ PAGE: Final = {
             "editor.js",
             "graph.js",
             "look.js",
+            "report.js",
             "run.js",
             "server.js",
+            "timeline.js",
         ),
         "text/javascript; charset=utf-8",
     ),
@@ -66,6 +69,8 @@ PAGE: Final = {
 """The files of the page, with their media types."""
 IDLE_EVENTS: Final = 15
 """Looks at a silent run between two comments in a stream, which keep the connection open."""
+_PULSE_SECONDS: Final = 0.9
+"""Of a silent run, after which its events say that the connection is there."""
 SILENCE: Final = b": nothing happens\n\n"
 UPLOADS: Final = "/v1/files"
 VERBATIM: Final = ("/v1/edit/file", "/v1/edit/change")
@@ -198,6 +203,7 @@ class _Api:
             ("POST", UPLOADS, self.upload),
             ("GET", UPLOADS, self.uploads),
             ("DELETE", f"{UPLOADS}/{{file_id}}", self.remove_upload),
+            ("GET", "/v1/questions", self.questions),
             ("GET", "/v1/sessions", self.sessions),
             ("GET", "/v1/openapi.json", self.openapi),
         ]
@@ -237,7 +243,12 @@ class _Api:
         runs, after = await self.service.read(
             partial(self.service.page, caller_of(request), **given, **wanted)
         )
+        runs = await self.service.read(self.service.facts, runs)
         return JSONResponse({"runs": runs, "next": after or None})
+
+    async def questions(self, request: Request) -> Response:
+        found = await self.service.read(self.service.questions, caller_of(request))
+        return JSONResponse({"questions": found})
 
     async def start(self, request: Request) -> Response:
         body = await body_of(
@@ -299,14 +310,13 @@ class _Api:
     async def _frames(
         self, batches: AsyncGenerator[Sequence[StreamEvent]]
     ) -> AsyncGenerator[bytes]:
-        silent = 0
+        said = time.monotonic()
         async with aclosing(batches):
             async for batch in batches:
-                if any(event.kind for event in batch):
-                    yield b"".join(frame(e.kind, e.data, id=e.id) for e in batch if e.kind)
-                    silent = 0
-                elif (silent := silent + 1) % IDLE_EVENTS == 0:
-                    yield SILENCE
+                found = b"".join(frame(e.kind, e.data, id=e.id) for e in batch if e.kind)
+                if found or time.monotonic() - said >= _PULSE_SECONDS:
+                    yield found or SILENCE
+                    said = time.monotonic()
         yield frame("end", {})
 
     async def answer(self, request: Request) -> Response:

@@ -25,6 +25,8 @@ from axil_journals import (
 OVER: Final = frozenset({"done", "failed", "cancelled", "limited", "parked"})
 """Statuses with which a run has ended; it can be resumed unless it is done."""
 _DEEPEST: Final = 60
+_LISTED: Final = 200
+"""Characters of an input in a list."""
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -90,6 +92,7 @@ def step_data(entry: Entry, number: int) -> dict[str, Any]:
         result["question"] = plain(dict(data))
     if entry.kind == "ended":
         result |= {"status": str(data.get("status", "")), "error": str(data.get("error", ""))}
+        result["failures"] = plain(data.get("failures", []))
     return {
         "id": f"{number}-{entry_key(entry)}",
         "number": number,
@@ -130,6 +133,24 @@ def info_data(info: RunInfo, session: str) -> dict[str, Any]:
         "touched": info.touched,
         "steps": info.entries,
         "forked_from": info.forked_from,
+    }
+
+
+def run_facts(entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return what a list of runs says of one: the beginning of its input, and what it used."""
+    seconds, used, input = 0.0, dict[str, Any](), ""
+    for entry in entries:
+        used.update(entry.data.get("used", ()))
+        seconds = max(seconds, float(entry.data.get("at", 0.0)))
+        if entry.kind == "run":
+            given = plain(thaw(decode_value(entry.data["inputs"])))
+            input = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+    counts: Mapping[str, Any] = used.get("tokens", {})
+    return {
+        "input": input[:_LISTED],
+        "seconds": seconds,
+        "tokens": counts.get("input_tokens", 0) + counts.get("output_tokens", 0),
+        "cost": used.get("cost") or 0.0,
     }
 
 

@@ -14,7 +14,16 @@ from axil_serve.access import Caller
 from axil_serve.layouts import exported_layouts
 from axil_serve.service import RunService
 
-_SCRIPTS: Final = ("dom.js", "server.js", "graph.js", "run.js", "look.js", "app.js")
+_SCRIPTS: Final = (
+    "dom.js",
+    "server.js",
+    "graph.js",
+    "run.js",
+    "timeline.js",
+    "report.js",
+    "look.js",
+    "app.js",
+)
 _MOST_STATES: Final = 300
 """Steps of nodes of which the state is written into the page."""
 
@@ -31,6 +40,8 @@ async def page_of(service: RunService, run_id: str) -> str:
     if plan is not None:
         for step in [step for step in steps if step["kind"] == "done"][:_MOST_STATES]:
             states[step["id"]] = await service.moment(caller, run_id, step["id"])
+        if steps[-1]["kind"] == "ended":  # what its end has stopped
+            states[steps[-1]["id"]] = await service.moment(caller, run_id, steps[-1]["id"])
     data = {
         "run": service.look(caller, run_id),
         "steps": steps,

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Awaitable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final
 
 from axil import hookimpl
 from axil_journals import Entry, JournalWriter, Recording, SharedJournal
@@ -20,6 +21,8 @@ from axil_serve.data import plain
 
 MOST: Final = 10_000
 """Events that wait for one follower."""
+MOST_CHUNKS: Final = 1_000
+"""Chunks of one firing at work that are kept for followers who come later: the last ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +71,38 @@ class Follower:
         return taken
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
+class _AtWork:
+    """A firing that has started and not ended, with what it has shown of its work."""
+
+    activation: Any
+    kind: str
+    error: str = ""
+    chunks: deque[Any] = field(default_factory=lambda: deque[Any](maxlen=MOST_CHUNKS))
+    count: int = 0
+    """Of all chunks, those that are not kept any more included."""
+
+    def events(self) -> list[FeedEvent]:
+        """Return what a follower that comes now has missed of it."""
+        lost = self.count - len(self.chunks)
+        found = [
+            _event("started", self.activation, what=self.kind, **({"lost": lost} if lost else {}))
+        ]
+        found += [_event("chunk", self.activation, chunk=_shown(each)) for each in self.chunks]
+        if self.error:
+            found.append(_event("failed", self.activation, what=self.kind, error=self.error))
+        return found
+
+
+def _event(kind: str, activation: Any, **data: Any) -> FeedEvent:
+    who = {"frame": list(activation.frame), "node": activation.node, "activation": str(activation)}
+    return FeedEvent(kind=kind, data={**who, **data})
+
+
+def _shown(chunk: Any) -> Any:
+    return plain(chunk if isinstance(chunk, dict) else {"kind": "text", "text": str(chunk)})
+
+
 class Feed:
     """The followers of runs, by run; as a hook plugin, the source of what is not recorded."""
 
@@ -75,14 +110,15 @@ class Feed:
         self._followers: dict[str, list[Follower]] = {}
         # entries that were appended and may not be stored yet: a journal does not have them
         self._unstored: dict[str, list[Entry]] = {}
+        self._at_work: dict[str, dict[Any, _AtWork]] = {}  # by run and activation
         self._lock = threading.Lock()
 
     @contextmanager
     def follow(self, run_id: str) -> Generator[Follower]:
         """Within it, return a follower of the run."""
         follower = Follower(loop=asyncio.get_running_loop())
-        self.begin(run_id, follower)
-        with self._lock:
+        with self._lock:  # at once: what happens next comes behind what it has missed
+            self._begin(run_id, follower)
             self._followers.setdefault(run_id, []).append(follower)
         try:
             yield follower
@@ -95,15 +131,25 @@ class Feed:
 
     def begin(self, run_id: str, follower: Follower) -> None:
         """Give a follower what a journal that is read now may lack."""
-        with self._lock, follower.lock:
+        with self._lock:
+            self._begin(run_id, follower)
+
+    def _begin(self, run_id: str, follower: Follower) -> None:
+        with follower.lock:
             unstored = self._unstored.get(run_id, ())
             follower.waiting = [FeedEvent(entry=entry) for entry in unstored]
+            for firing in list(self._at_work.get(run_id, {}).values()):
+                follower.waiting += firing.events()
             follower.is_behind = False
 
     def appended(self, run_id: str, entry: Entry) -> None:
         """Report an entry that was appended to the record of a run."""
         with self._lock:
             self._unstored.setdefault(run_id, []).append(entry)
+            if entry.kind == "done":
+                self._at_work.get(run_id, {}).pop(entry.activation, None)
+            elif entry.kind == "ended":
+                self._at_work.pop(run_id, None)
             self.publish(run_id, FeedEvent(entry=entry))
 
     def stored(self, run_id: str, last: Entry | None = None) -> None:
@@ -117,6 +163,12 @@ class Feed:
             else:
                 self._unstored.pop(run_id, None)
 
+    def closed(self, run_id: str) -> None:
+        """Forget what was at work in a run, and what was appended: its record is closed."""
+        self.stored(run_id)
+        with self._lock:
+            self._at_work.pop(run_id, None)
+
     def is_followed(self, run_id: str) -> bool:
         """Return whether a run has followers."""
         return run_id in self._followers
@@ -126,38 +178,40 @@ class Feed:
         for follower in self._followers.get(run_id, ()):
             follower.put(event)
 
-    def _publish_activation(self, run_id: str, kind: str, activation: Any, **data: Any) -> None:
+    def _happened(self, run_id: str, kind: str, activation: Any, **data: Any) -> None:
         if self.is_followed(run_id):
-            summary = {
-                "frame": list(activation.frame),
-                "node": activation.node,
-                "activation": str(activation),
-                **data,
-            }
-            self.publish(run_id, FeedEvent(kind=kind, data=summary))
+            self.publish(run_id, _event(kind, activation, **data))
 
     @hookimpl
     def firing_started(self, run_id: str, activation: Any, kind: str) -> None:
         """Report that a firing has started."""
-        self._publish_activation(run_id, "started", activation, what=kind)
+        with self._lock:
+            at_work = self._at_work.setdefault(run_id, {})
+            at_work[activation] = _AtWork(activation=activation, kind=kind)
+            self._happened(run_id, "started", activation, what=kind)
 
     @hookimpl
     def chunk(self, run_id: str, activation: Any, chunk: Any) -> None:
         """Report what a body shows of its work."""
-        shown: Any = {"kind": "text", "text": str(chunk)}
-        if isinstance(chunk, dict):
-            shown = cast("dict[str, Any]", chunk)
-        self._publish_activation(run_id, "chunk", activation, chunk=plain(shown))
+        with self._lock:
+            if firing := self._at_work.get(run_id, {}).get(activation):
+                firing.chunks.append(chunk)
+                firing.count += 1
+            if self.is_followed(run_id):
+                self._happened(run_id, "chunk", activation, chunk=_shown(chunk))
 
     @hookimpl
     def firing_failed(self, run_id: str, activation: Any, kind: str, error: Any) -> None:
         """Report that a firing has failed."""
-        self._publish_activation(run_id, "failed", activation, what=kind, error=str(error))
+        with self._lock:
+            if firing := self._at_work.get(run_id, {}).get(activation):
+                firing.error = str(error)
+            self._happened(run_id, "failed", activation, what=kind, error=str(error))
 
     @hookimpl
     def firing_skipped(self, run_id: str, activation: Any, kind: str) -> None:
         """Report that a node was skipped."""
-        self._publish_activation(run_id, "skipped", activation, what=kind)
+        self._happened(run_id, "skipped", activation, what=kind)
 
 
 class PublishingJournal(Recording):
@@ -213,7 +267,7 @@ class _PublishingWriter:
 
     def close(self) -> None:
         self._writer.close()
-        self._feed.stored(self._run_id)  # reading it waits for what is left
+        self._feed.closed(self._run_id)  # reading it waits for what is left
 
 
 __all__ = ["Feed", "FeedEvent", "Follower", "PublishingJournal"]

@@ -35,13 +35,14 @@ _ROUTES: Final[
     (
         "/v1/search",
         "get",
-        "The steps of runs in which the text `q` occurs.",
+        "The runs in which the text `q` occurs, each with the first step that has it.",
         "look",
         {},
         (),
         200,
         _FIELDS,
     ),
+    ("/v1/questions", "get", "The open questions of paused runs.", "look", {}, (), 200, _FIELDS),
     (
         "/v1/runs",
         "get",

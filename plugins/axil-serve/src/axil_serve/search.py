@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final, cast
 
 from axil_serve.access import Caller
 from axil_serve.service import RunService
 
-_MOST: Final = 100
-"""Places that are returned."""
+_MOST: Final = 50
+"""Runs that are returned."""
 _SECONDS: Final = 5.0
 _AROUND: Final = 60
-_NOT_SEARCHED: Final = ("id", "number", "frame", "ordinal", "at", "used")
+_NOT_SEARCHED: Final = ("id", "number", "kind", "frame", "ordinal", "at", "used")
 
 
 def search(
@@ -24,25 +24,51 @@ def search(
     *,
     now: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
-    """Return the steps of the caller's runs in which a text occurs, the last changed run first.
+    """Return the caller's runs in which a text occurs, the last changed run first.
 
-    ``complete`` is false if there are more places, or if the time for a search ran out.
+    Of each run the first step that has the text, the text with what is around it, and how many
+    steps have it. ``complete`` is false if there are more runs, or if the time ran out.
     """
     wanted, until = text.lower(), now() + _SECONDS
     found: list[dict[str, Any]] = []
     for run in service.list(caller):
+        hit: dict[str, Any] | None = None
         for step in service.steps(caller, run["run_id"]):
             if len(found) >= _MOST or now() > until:
-                return {"found": found, "complete": False}
+                return {"found": [*found, hit] if hit else found, "complete": False}
             searched = {name: step[name] for name in step if name not in _NOT_SEARCHED}
-            whole = json.dumps(searched, ensure_ascii=False)
-            at = whole.lower().find(wanted)
-            if at >= 0:
-                place = {"run_id": run["run_id"], "workflow": run["workflow"]}
-                place |= {name: step[name] for name in ("number", "kind", "activation")}
-                excerpt = whole[max(0, at - _AROUND) : at + len(text) + _AROUND]
-                found.append({**place, "text": excerpt})
+            place = next((each for each in _texts(searched) if wanted in each.lower()), None)
+            if place is None:
+                continue
+            if hit is None:
+                hit = {name: run[name] for name in ("run_id", "workflow", "status")}
+                hit |= {name: step[name] for name in ("number", "kind", "activation")}
+                hit |= {"text": _excerpt(place, wanted), "steps": 0}
+            hit["steps"] += 1
+        if hit is not None:
+            found.append(hit)
     return {"found": found, "complete": True}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield what stands in a value of JSON: its texts, its numbers, and the names of its fields."""
+    if isinstance(value, dict):
+        for name, each in cast("dict[str, Any]", value).items():
+            yield from _texts(each)
+            yield name
+    elif isinstance(value, list):
+        for each in cast("list[Any]", value):
+            yield from _texts(each)
+    elif value is not None:
+        yield value if isinstance(value, str) else json.dumps(value)
+
+
+def _excerpt(text: str, wanted: str) -> str:
+    """Return a text around what was looked for, in one line."""
+    at = max(0, text.lower().find(wanted))
+    begin, end = max(0, at - _AROUND), at + len(wanted) + _AROUND
+    inside = " ".join(text[begin:end].split())
+    return f"{'…' if begin else ''}{inside}{'…' if end < len(text) else ''}"
 
 
 __all__ = ["search"]

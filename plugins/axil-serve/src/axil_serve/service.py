@@ -51,6 +51,7 @@ from axil_journals import (
     SharedJournal,
     decode_value,
     fork,
+    open_questions,
     snapshot,
     with_recorded_end,
 )
@@ -63,7 +64,9 @@ from axil_serve.data import (
     place_of,
     plain,
     plan_data,
+    question_data,
     run_data,
+    run_facts,
     step_data,
 )
 from axil_serve.errors import BadRequest, Busy, NotAllowed, NotFound
@@ -83,6 +86,11 @@ _PAGE: Final = 100
 """Runs that are read from the journal at once."""
 _LOOKED_AT: Final = 2_000
 """Runs that one call of ``page`` looks at."""
+_LONG: Final = 2_000
+"""Steps of a run at work of which a list does not say again and again what it used."""
+_KNOWN: Final = 10_000
+"""Runs of which a list keeps what they used."""
+_MOST_QUESTIONS: Final = 100
 _MOST_TOGETHER: Final = 256
 """Events that a stream sends at once."""
 Reopen = Callable[[Mapping[str, Any], frozenset[str]], Workflow]
@@ -153,6 +161,8 @@ class RunService:
         self.broken = dict(broken or {})
         self._found: dict[str, Workflow] = {}
         self._layouts = Layouts()
+        self._facts: dict[str, tuple[object, dict[str, Any]]] = {}  # by run, with when it changed
+        self._asked: dict[str, tuple[float, list[dict[str, Any]]]] = {}  # as _facts
         self._owners: dict[str, dict[str, Any]] = {}  # the part of serve in the origin, by run
         if files is not None:
             options["folder_of"] = files.folder
@@ -240,6 +250,46 @@ class RunService:
             if len(infos) < _PAGE:
                 return seen, ""
         return seen, after
+
+    def facts(self, runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return runs of ``page`` with their inputs and what they used.
+
+        Cost: a record is read again when it has changed; a long one only when the run has ended.
+        """
+        found: list[dict[str, Any]] = []
+        for run in runs:
+            name, known = run["run_id"], self._facts.get(run["run_id"])
+            changed = (run["touched"], run["status"])
+            is_long = run["steps"] > _LONG and run["status"] not in OVER
+            if known is None or (known[0] != changed and not is_long):
+                try:
+                    known = (changed, run_facts(self._entries(name)))
+                except (JournalError, NotFound):  # it is damaged, or was removed meanwhile
+                    known = (changed, run_facts(()))
+                self._facts.pop(name, None)
+                self._facts[name] = known
+                while len(self._facts) > _KNOWN:
+                    del self._facts[next(iter(self._facts))]
+            found.append({**run, **known[1]})
+        return found
+
+    def questions(self, caller: Caller) -> list[dict[str, Any]]:
+        """Return the open questions of the paused runs that the caller sees, as many as fit."""
+        found: list[dict[str, Any]] = []
+        for run in self.list(caller, status="paused"):
+            name, touched = run["run_id"], run["touched"]
+            if self._asked.get(name, (0.0,))[0] != touched:
+                asked = open_questions(self._entries(name))
+                shown = [question_data(each) for each in asked if each.kind != "timer"]
+                self._asked[name] = (touched, shown)
+            about = {"run_id": name, "workflow": run["workflow"], "touched": touched}
+            found += [{**about, "question": each} for each in self._asked[name][1]]
+            if len(found) >= _MOST_QUESTIONS:
+                break
+        for name in self._asked.keys() - {each["run_id"] for each in found}:
+            if len(self._asked) > _MOST_QUESTIONS:
+                self._asked.pop(name, None)
+        return found[:_MOST_QUESTIONS]
 
     def look(self, caller: Caller, run_id: str) -> dict[str, Any]:
         """Return a run: its status, outline, questions and output."""

@@ -56,18 +56,17 @@ export async function compare(ids, isCurrent) {
   )
 }
 
-const wide = (label, inside) => make("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": label }, inside)
+const wide = (label, inside) => make("div", { class: "scroll sides", role: "region", tabindex: 0, "aria-label": label }, inside)
 
 function between(first, second) {
   const part = parting(first, second)
-  const outputOf = (step) => (step ? step.output : undefined)
   const where = part && (part.step || part.other).activation
   const output = difference(first.run.output, second.run.output)
   return make("section", { "aria-label": "differences" },
     make("h2", {}, "Where they part"),
     part ? make("p", {}, `${where}${!part.step ? " ran in the second alone" : !part.other ? " ran in the first alone" : ", with another output"}`)
       : make("p", {}, "The same firings, with the same outputs."),
-    part ? difference(outputOf(part.step), outputOf(part.other)) : null,
+    !part ? null : part.step && part.other ? difference(part.step.output, part.other.output) : block((part.step || part.other).output),
     make("h2", {}, "Output"), output || make("p", {}, "The same."),
     make("h2", {}, "State at the end"),
     first.state && second.state ? stateTable(second.state, first.state, "differs") : make("p", { class: "soft" }, "The states cannot be had: the workflow is not here."))

@@ -41,7 +41,8 @@ export function pictured(value) {
 }
 export const ago = (time) => new Date(time * 1000).toLocaleString()
 export const money = (cost) => (cost ? `$${cost.toFixed(4)}` : "")
-export const seconds = (value) => `${value.toFixed(2)} s`
+export const seconds = (value) => (value > 0 && value < 0.1 ? `${(value * 1000).toFixed(1)} ms` : value < 120 ? `${value.toFixed(2)} s`
+  : value < 7200 ? `${Math.floor(value / 60)} min ${Math.floor(value % 60)} s` : `${Math.floor(value / 3600)} h ${Math.floor((value % 3600) / 60)} min`)
 export const button = (text, onclick, attributes = {}) => make("button", { type: "button", onclick, ...attributes }, text)
 export const details = (title, ...inside) => make("details", {}, make("summary", {}, title), inside)
 

@@ -1,18 +1,21 @@
 // One run: its graph, steps, costs, state and questions.
 import { areMessages, block, button, callShown, carried, details, difference, legible, LongList, make, money, parsed, pictured, seconds, table } from "./dom.js"
 import { GraphView, keyOf } from "./graph.js"
-import { costs, folded, inputsOf, Live, replyOf, scopeOf } from "./run.js"
+import { markdownOf, save } from "./report.js"
+import { costs, folded, inputsOf, Live, partial, replyOf, scopeOf, states } from "./run.js"
+import { Timeline } from "./timeline.js"
 
-export const page = { server: null, me: null, app: null, status: null, open: null }
+export const page = { server: null, me: null, app: null, status: null, open: null, again: null }
 
 export const OVER = ["done", "failed", "cancelled", "limited", "parked"]
 const SHOWN_FIRINGS = 30
 const SHOWN_COSTS = 200
 const WAIT = 200
+const SILENT = 1000 // milliseconds without a step
 const may = (right) => !page.server.isExported && page.me.rights.includes(right)
 
-const amounts = (node) => [
-  node.times > 1 ? `${node.times}×` : "",
+const amounts = (node, part = null) => [
+  part && part !== node ? `${node.times}× kept` : node.times > 1 ? `${node.times}×` : "",
   node.rounds ? `${node.rounds} rounds` : "",
   node.tokens ? `${node.tokens} tok` : "",
   money(node.cost),
@@ -27,6 +30,7 @@ export function onKeys(handle) {
 }
 
 export function show(...inside) {
+  page.status.textContent = "" // of what was shown before
   page.app.replaceChildren(make("main", {}, inside), page.status)
 }
 
@@ -39,6 +43,13 @@ export function problem(error) {
   line.scrollIntoView({ block: "nearest" })
 }
 
+// Say that the connection is lost, or that it is there again.
+export function lost(isLost) {
+  const main = page.app.querySelector("main"), old = page.app.querySelector(".lost")
+  if (!isLost && old) old.remove()
+  if (isLost && !old && main) main.prepend(make("p", { class: "notice lost", role: "alert" }, "The connection to the server is lost: what is shown may be old. Connecting again …"))
+}
+
 // A table of what each node used, the largest first; each row has a bar.
 export function costTable(found, choose) {
   const most = (name) => Math.max(0, ...found.map((each) => each[name]))
@@ -48,7 +59,7 @@ export function costTable(found, choose) {
   const sorted = [...found].sort((a, b) => b[by] - a[by])
   const rows = sorted.slice(0, SHOWN_COSTS).map((each) => [
     make("td", {}, choose ? button(each.name, () => choose(each), { class: "link" }) : each.name),
-    number(each.times || ""), number(each.tokens || ""), number(money(each.cost)), number(each.time ? seconds(each.time) : ""),
+    number(each.isPartial ? `${each.times} kept` : each.times || ""), number(each.tokens || ""), number(money(each.cost)), number(each.time ? seconds(each.time) : ""),
     make("td", {}, make("meter", { value: each[by], max: largest, "aria-label": `${by} of ${each.name}` })),
   ])
   const more = sorted.length - rows.length
@@ -70,7 +81,7 @@ export function stateTable(now, before, word = "changed") {
 export class RunPage {
   constructor(runId, info, plan, layout) {
     Object.assign(this, { runId, info, plan, steps: [], live: new Live(), chosen: null, isDue: false, upto: null, base: null,
-      view: "graph", run: null, moments: new Map() })
+      view: "graph", run: null, moments: new Map(), due: [] })
     this.head = make("header")
     this.questions = make("div")
     this.detail = make("aside", { "aria-label": "details", tabindex: -1 })
@@ -78,8 +89,9 @@ export class RunPage {
     this.slider = make("input", { type: "range", min: 0, max: 0, value: 0, id: "step", oninput: () => this.moved() })
     this.where = make("output", { for: "step", class: "soft" })
     const place = make("div", { class: "scroll graph", role: "region", "aria-label": "graph of the run", tabindex: 0 })
-    this.views = { graph: this.graphView(place), steps: this.stepsView(), costs: make("div", { class: "scroll" }) }
-    this.tabs = ["graph", "steps", "costs"].map((name) => button(name[0].toUpperCase() + name.slice(1), () => this.turn(name),
+    this.timeline = new Timeline((row) => (row.step ? this.goTo(row.step.number - 1) : this.choose({ path: row.path, node: this.nodeAt(row.path) })))
+    this.views = { graph: this.graphView(place), timeline: this.timeline.place, steps: this.stepsView(), costs: make("div", { class: "scroll" }) }
+    this.tabs = Object.keys(this.views).map((name) => button(name[0].toUpperCase() + name.slice(1), () => this.turn(name),
       { "aria-pressed": "false" }))
     show(
       page.server.isExported ? null : make("nav", {}, make("a", { href: "#" }, "← all runs")),
@@ -154,21 +166,31 @@ export class RunPage {
     if (this.run) this.draw()
   }
 
+  get isQueued() {
+    return this.info.status === "queued" && !this.live.firings.size && this.steps.length < 2
+  }
+
   get isAtEnd() {
     return this.upto === null
   }
 
   receive(kind, data) {
-    if (kind === "reset") Object.assign(this, { steps: [], run: null })
+    if (kind === "reset") Object.assign(this, { steps: [], run: null, live: new Live() })
+    else if (kind === "connected") this.live = new Live(this.live.ended) // what is at work comes again
     else if (kind === "step") {
       this.steps.push(data)
       this.live.end(data)
-      if (data.kind === "asked") page.status.textContent = `The run asks: ${legible(data.question.text)}`
-      if (data.kind === "ended") page.status.textContent = `The run ended as ${data.status}`
+      if (data.number > this.info.steps) this.announce(data)
     } else if (kind !== "end") this.live.receive(kind, data)
     if (this.isDue) return
     this.isDue = true
     requestAnimationFrame(() => this.draw())
+  }
+
+  // Say what happens now; what had happened before the page was opened is no news.
+  announce(step) {
+    if (step.kind === "asked") page.status.textContent = `The run asks: ${legible(step.question.text)}`
+    if (step.kind === "ended" && step.status !== "paused") page.status.textContent = `The run ended as ${step.status}`
   }
 
   toEnd() {
@@ -193,23 +215,47 @@ export class RunPage {
     this.where.textContent = step ? `${upto} of ${this.steps.length}: ${step.kind === "ended" ? step.status : step.kind} ${step.activation} at ${seconds(step.at)}` : ""
     this.slider.setAttribute("aria-valuetext", this.where.textContent)
     const run = this.run = folded(this.steps, upto, this.run)
-    const states = this.states = new Map()
-    for (const [key, node] of run.nodes) states.set(key, { state: node.state, note: amounts(node) })
-    if (this.isAtEnd) {
-      for (const firing of this.live.firings.values()) {
-        const key = keyOf(firing.path), known = states.get(key)
-        if (!known || known.state !== "waiting") states.set(key, { note: "", ...known, state: firing.state })
-      }
-    }
+    this.states = this.statesOf(run)
+    if (this.isAtEnd) this.askForDue(run)
     this.drawHead(run)
     this.drawQuestions(run)
+    if (this.view === "timeline") this.timeline.show(run, this.plan)
     if (this.view === "steps" && !this.found) this.stepList.show(this.steps.length)
     if (this.view === "costs") this.drawCosts(run)
-    if (this.view === "graph" && this.graph) this.graph.show(states, this.carried(run))
+    if (this.view === "graph" && this.graph) this.graph.show(this.states, this.carried(run))
     else if (this.view === "graph") this.drawList(run)
     if (this.chosen) this.drawDetail()
     else this.drawOverview(run)
     this.drawState(step, upto)
+  }
+
+  // The state of each node, and what it used in words; a state that is not "done" is a word, too.
+  statesOf(run) {
+    const found = states(run, this.plan, this.isAtEnd ? this.due : [])
+    if (this.isAtEnd) {
+      for (const { path, state } of this.live.firings.values()) if (found.get(keyOf(path)) !== "waiting") found.set(keyOf(path), state)
+    }
+    const shown = new Map()
+    for (const [key, state] of found) {
+      const node = run.nodes.get(key), word = state === "unknown" ? "not kept" : state
+      shown.set(key, { state, note: [["done", "pending"].includes(state) ? "" : word, node ? amounts(node, partial(run, node.path)) : ""].filter(Boolean).join(" · ") })
+    }
+    return shown
+  }
+
+  // What the end of a run has stopped is asked for once; so is what is at work in a run of another process, when it is silent.
+  askForDue(run) {
+    const last = this.steps[this.steps.length - 1]
+    if (!this.plan || !last || ["done", "paused"].includes(run.status) || this.dueOf === last.id) return
+    const isEnded = last.kind === "ended"
+    if (!isEnded && (this.live.firings.size || run.waiting.size || this.isQueued)) return
+    Object.assign(this, { dueOf: last.id, due: [] })
+    setTimeout(async () => {
+      const moment = this.dueOf === last.id && (isEnded || !this.live.firings.size) && this.slider.isConnected ? await this.moment(last.id) : null
+      if (this.dueOf !== last.id || !moment) return
+      this.due = moment.due.map((each) => each.activation)
+      this.draw()
+    }, isEnded ? 0 : SILENT)
   }
 
   // How often each edge was live; -1: its node has ended and never sent anything along it.
@@ -229,9 +275,10 @@ export class RunPage {
   }
 
   drawHead(run) {
-    const status = this.isAtEnd && this.info.status === "queued" && !this.steps.length ? "queued" : run.status
+    const status = this.isAtEnd && this.isQueued ? "queued" : run.status
     const facts = [seconds(run.at), run.tokens ? `${run.tokens} tokens` : "", money(run.cost)].filter(Boolean).join(" · ")
-    const key = JSON.stringify([status, facts, run.error])
+    const cut = [...run.nodes.values()].filter((node) => node.kept < node.rounds)
+    const key = JSON.stringify([status, facts, run.error, cut.map((node) => [node.kept, node.rounds])])
     if (key === this.headOf) return
     this.headOf = key
     const act = (text, path) => button(text, async () => {
@@ -251,8 +298,16 @@ export class RunPage {
         href: `#compare=${encodeURIComponent(this.info.forked_from)},${encodeURIComponent(this.runId)}` }, "compare with the run it was forked from")] : []),
       ...(may("run") && !isOver ? [act("Cancel", "cancel")] : []),
       ...(may("run") && isOver && run.status !== "done" ? [act("Resume", "resume")] : []),
+      ...(may("run") ? [button("Run again …", () => {
+        page.again = { workflow: this.info.workflow, input: this.run.input }
+        location.hash = ""
+      })] : []),
+      button("Markdown", () => save(`${this.runId}.md`, "text/markdown", markdownOf(this.info, this.run))),
+      button("JSON", () => save(`${this.runId}.json`, "application/json", JSON.stringify({ run: this.info, steps: this.steps }, null, 1))),
       ...(may("run") && isOver ? [this.removeButton()] : []),
       ...(run.error && run.status !== "paused" ? [make("p", { class: "is-failed" }, run.error)] : []),
+      ...cut.map((node) => make("p", { class: "notice" }, `Of the ${node.rounds} rounds of ${node.path.join(" / ")} the journal keeps ${node.kept} one by one: `
+        + "what the others said is not here. Rounds, tokens, money and time count all of them.")),
     )
   }
 
@@ -311,11 +366,12 @@ export class RunPage {
 
   // What is shown while no node is chosen: what the run received, and what came of it.
   drawOverview(run) {
-    const key = `overview ${run.input === null} ${run.status}`
+    const key = `overview ${run.input === null} ${run.status} ${run.failures.length}`
     if (key === this.detailOf) return
     this.detailOf = key
     const parts = [["Input", run.input], ["Output", run.output]].filter(([, value]) => value !== null && value !== undefined)
-    this.detail.replaceChildren(this.hint(), ...parts.flatMap(([name, value]) => [make("h2", {}, name), carried(value)]).flat())
+    this.detail.replaceChildren(...run.failures.flatMap((each) => [make("h2", {}, button(each.path.join(" / "), () => this.choose({ path: each.path, node: this.nodeAt(each.path) }), { class: "link" }), " failed"),
+      ...failureDetail(each)]), this.hint(), ...parts.flatMap(([name, value]) => [make("h2", {}, name), carried(value)]).flat())
   }
 
   hint() {
@@ -327,7 +383,7 @@ export class RunPage {
     if (this.detail.querySelector("textarea")) return // an edit is under way
     const firings = what.path ? this.run.nodes.get(keyOf(what.path)) : null
     const live = [...this.live.firings.values()].filter((each) => what.path && keyOf(each.path) === keyOf(what.path))
-    const key = JSON.stringify([what.edge ? this.run.count : 0, firings && this.run.firings(firings).map((each) => each.parts.length),
+    const key = JSON.stringify([what.edge ? this.run.count : 0, this.run.status, what.path && (this.states.get(keyOf(what.path)) || {}).state, firings && this.run.firings(firings).map((each) => each.parts.length),
       live.map((each) => [each.chunks.length, each.chunks[each.chunks.length - 1], each.state])])
     if (key === this.detailOf) return
     this.detailOf = key
@@ -359,19 +415,30 @@ export class RunPage {
       make("p", { class: "soft" }, [node.type, node.description, found ? amounts(found) : ""].filter(Boolean).join(" · "))]
     if (config.instructions) inside.push(make("h3", {}, "instructions"), block(config.instructions))
     if (Object.keys(config).length) inside.push(details("settings", block(config)))
+    let live = 0
     for (const firing of this.isAtEnd ? this.live.firings.values() : []) {
       if (keyOf(firing.path) !== keyOf(path)) continue
+      live += 1
       const { text, fields, thoughts, notes } = replyOf(firing.chunks)
       inside.push(make("h3", {}, firing.state), thoughts ? details("reasoning", block(thoughts)) : null, text ? block(text) : null, fields ? block(fields) : null,
         firing.error ? make("p", { class: "is-failed" }, firing.error) : null)
+      if (firing.lost) inside.push(make("p", { class: "soft" }, `What it showed first is not kept: ${firing.lost} parts.`))
       for (const note of notes.slice(-20)) inside.push(note.kind === "part" ? pictured(note.part) : block(note))
     }
+    const failures = this.run.failures.filter((each) => keyOf(each.path) === keyOf(path))
+    for (const each of failures) {
+      inside.push(make("h3", {}, "failed ", make("span", { class: "soft" }, each.activation)), ...failureDetail(each))
+      for (const { edge, payload } of inputsOf(this.run, path, scope, Infinity)) inside.push(details(`in: ${edge.source === "@entry" ? "input" : edge.source}`, carried(payload)))
+    }
     const firings = found ? this.run.firings(found) : []
+    const part = partial(this.run, path)
+    if (part) inside.push(make("p", { class: "notice" }, `Of the ${part.rounds} rounds of ${part.path.join(" / ")} ${part.kept} are kept: the firings of the others are not here.`))
     for (const firing of firings.slice(-SHOWN_FIRINGS).reverse()) inside.push(...this.firingDetail(path, scope, firing))
     if (firings.length > SHOWN_FIRINGS) {
       inside.push(make("p", { class: "soft" }, `${firings.length - SHOWN_FIRINGS} earlier ones are not shown: move the slider back.`))
     }
-    if (!firings.length && !found) inside.push(make("p", {}, "It has not run."))
+    const state = (this.states.get(keyOf(path)) || { state: "pending" }).state
+    if (!firings.length && !failures.length && !live && SAID[state]) inside.push(make("p", {}, SAID[state]))
     return inside
   }
 
@@ -497,6 +564,12 @@ export class RunPage {
   }
 }
 
+const SAID = { pending: "It has not run.", skipped: "It was left out: nothing was sent to it.", unknown: "It may have run: its firings are not kept.",
+  cancelled: "It was stopped before it ended.", limited: "The limit was reached before it ended.", running: "It is at work.", waiting: "It waits." }
+
+// An error with the line of the user's own code that it came through.
+const failureDetail = ({ error, place }) => [make("p", { class: "is-failed lines" }, error), place ? make("div", { class: "soft" }, "in your code") : null, place ? block(place) : null].filter(Boolean)
+
 // For each edge of a plan: its key, that of its source, and where it is recorded if it leaves a cycle.
 function edgeKeys(scope, path) {
   const found = scope.edges.map((edge) => ({
@@ -536,7 +609,7 @@ function changedCall(given, send) {
 const questionText = (text) => text.replace(/^=== INPUT FROM (.+) \(\w+\) ===\n+/gm, "$1 said:\n")
 
 // A question with what will happen: of a tool its arguments, what it does and what it changes.
-function questionCard(question, send) {
+export function questionCard(question, send) {
   const data = question.data || {}, isTool = question.kind === "tool_approval" && data.tool
   const card = make("section", { class: "card", "aria-label": "question" }, make("p", { class: "soft" }, `${question.by} asks`),
     data.description ? make("p", {}, make("strong", {}, legible(String(data.description)))) : null)

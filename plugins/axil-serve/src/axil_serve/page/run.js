@@ -8,7 +8,7 @@ export function pathOf(frame, node) {
 }
 
 const empty = (path) => ({
-  path, state: "pending", times: 0, rounds: 0, tokens: 0, cost: 0, at: null, firings: [], open: [],
+  path, state: "pending", times: 0, rounds: 0, kept: 0, turned: 0, turning: new Map(), tokens: 0, cost: 0, at: null, firings: [], open: [],
 })
 const OWN = new Set(["done", "step", "asked", "prompt"])
 
@@ -16,7 +16,7 @@ const OWN = new Set(["done", "step", "asked", "prompt"])
 export class Fold {
   constructor() {
     Object.assign(this, { count: 0, nodes: new Map(), edges: new Map(), status: "running", error: "",
-      input: null, output: null, at: 0, tokens: 0, cost: 0, texts: {} })
+      input: null, output: null, failures: [], at: 0, tokens: 0, cost: 0, texts: {} })
     this.waiting = new Map()
     this.parts = new Map()
     this.keys = new Map()
@@ -43,9 +43,9 @@ export class Fold {
     this.tokens = (counts.input_tokens || 0) + (counts.output_tokens || 0)
     this.cost = this.used.cost || 0
     if (step.kind === "run") this.input = step.output
-    else if (step.kind === "resumed") Object.assign(this, { status: "running", error: "" })
+    else if (step.kind === "resumed") Object.assign(this, { status: "running", error: "", failures: [] })
     else if (step.kind === "ended") {
-      Object.assign(this, { status: step.status, error: step.error })
+      Object.assign(this, { status: step.status, error: step.error, failures: (step.failures || []).map(failureOf) })
       if (step.status === "done") this.output = (step.output || {}).output
     } else if (step.kind === "answer") {
       for (const id of Object.keys(step.output || {})) this.answered(id)
@@ -61,7 +61,7 @@ export class Fold {
       this.most.cost = Math.max(this.most.cost, this.cost)
     }
     if (step.kind === "done") return this.end(step, node)
-    if (step.kind === "round") return Object.assign(node, { rounds: node.rounds + 1, at: step.at })
+    if (step.kind === "round") return this.turn(step, node)
     if (!OWN.has(step.kind)) return
     if (step.kind === "prompt") Object.assign(this.texts, step.texts)
     if (!this.parts.has(step.activation)) this.parts.set(step.activation, { node, own: [] })
@@ -73,6 +73,20 @@ export class Fold {
     this.waiting.set(step.question.id, { node, step })
     node.state = "waiting"
     node.open.push(step.question)
+  }
+
+  // A round has its number: those before it may not be kept any more.
+  turn(step, node) {
+    node.kept += 1
+    node.turning.set(step.activation, step.output.round + 1)
+    if (node.state !== "waiting") node.state = "running"
+    this.countRounds(step, node)
+  }
+
+  countRounds(step, node) {
+    let open = 0
+    for (const rounds of node.turning.values()) open += rounds
+    Object.assign(node, { rounds: node.turned + open, at: step.at })
   }
 
   answered(id) {
@@ -87,6 +101,13 @@ export class Fold {
     const known = this.parts.get(step.activation)
     this.parts.delete(step.activation)
     node.times += 1
+    const tally = (this.used.cycles || {})[tallied(node.path)]
+    if (tally || node.turning.has(step.activation)) {
+      const counted = tally ? tally[1] : 0
+      node.turned = Math.max(counted, node.turned + (node.turning.get(step.activation) || 0))
+      node.turning.delete(step.activation)
+      this.countRounds(step, node)
+    }
     node.at = step.at
     if (node.state !== "waiting") node.state = step.failed ? "failed" : "done"
     node.firings.push({ step, parts: known ? known.own : [] })
@@ -120,18 +141,98 @@ export function folded(steps, upto, before = null) {
   return run
 }
 
+// A failure as the end of a run has it; `node` is the activation of the firing that failed.
+function failureOf({ node, error, place }) {
+  const parts = node.split("/"), name = parts.pop()
+  return { path: pathOf(parts.filter((part) => !/^\d+$/.test(part)), name), activation: node, error, place }
+}
+
+// The name under which the rounds of a cycle are counted: its path without the cycles around it.
+const tallied = (path) => path.filter((part, at) => at === path.length - 1 || !part.startsWith("cycle(")).join("/")
+
+// The cycle around a node, or the node itself, of which not every round is kept; null: there is none.
+export function partial(run, path) {
+  for (let end = 1; end <= path.length; end += 1) {
+    const node = run.nodes.get(JSON.stringify(path.slice(0, end)))
+    if (node && node.kept < node.rounds) return node
+  }
+  return null
+}
+
+const STOPPED = { failed: "cancelled", cancelled: "cancelled", limited: "limited", parked: "cancelled" }
+
+// The state of each node by its key, with those that no step says: of what is at work or was stopped (`due`: activations
+// that are next, or were), of what holds something at work, of what was left out, and of what is not kept.
+export function states(run, plan, due) {
+  const found = new Map(), stopped = STOPPED[run.status], key = JSON.stringify
+  const of = (path) => found.get(key(path)) || "pending"
+  for (const [at, node] of run.nodes) found.set(at, stopped && ["running", "waiting"].includes(node.state) ? stopped : node.state)
+  const mark = (path, state, isOver = () => true) => {
+    for (let end = path.length; end > 0; end -= 1) if (end === path.length || isOver(of(path.slice(0, end)))) found.set(key(path.slice(0, end)), state)
+  }
+  for (const node of run.nodes.values()) mark(node.path, of(node.path), (state) => state === "pending") // what holds it has begun
+  for (const node of run.nodes.values()) {
+    const around = node.path.slice(0, -1)
+    if (around.length && !(run.nodes.get(key(around)) || { times: 0 }).times) mark(around, of(node.path) === "waiting" || of(around) === "waiting" ? "waiting" : stopped || "running", (state) => !["waiting", "failed"].includes(state))
+  }
+  for (const activation of due) mark(failureOf({ node: activation }).path, stopped || "running", (state) => state !== "done")
+  for (const { path } of run.failures) mark(path, "failed")
+  // `mode` of a scope: open; ended: what has not run was left out; partial: what is not here may have run
+  const visit = (scope, path, mode) => {
+    const isDead = (edge) => edge.source !== "@entry" && !run.edges.has(key([...path, edge.name])) && ["done", "skipped"].includes(of([...path, ownerOf(scope, edge.source)]))
+    const isOut = (node) => {
+      const into = mode === "open" && scope.kind !== "cycle" ? enteringOf(scope, node).filter((edge) => edge.trigger) : []
+      return mode !== "open" || (into.length > 0 && into.every(isDead))
+    }
+    for (let left = scope.nodes, before; left.length !== before;) { // what was left out leaves out what it alone leads to
+      before = left.length
+      left = left.filter((node) => of([...path, node.name]) === "pending")
+      for (const node of left) if (isOut(node)) found.set(key([...path, node.name]), mode === "partial" ? "unknown" : "skipped")
+    }
+    for (const node of scope.nodes) {
+      if (!node.inside) continue
+      const own = [...path, node.name], state = of(own), isSeen = node.inside.nodes.some((each) => run.nodes.has(key([...own, each.name])))
+      const isPartial = state === "unknown" || (state !== "skipped" && run.nodes.has(key(own)) && (partial(run, own) || (state === "done" && !isSeen)))
+      visit(node.inside, own, isPartial ? "partial" : ["done", "skipped"].includes(state) ? "ended" : "open")
+    }
+  }
+  if (plan) visit(plan, [], run.status === "done" ? "ended" : "open")
+  return found
+}
+
+const isCycleOf = (name) => (node) => node.inside && node.inside.kind === "cycle" && node.inside.nodes.some((inner) => inner.name === name)
+
+// The node of a scope from which an edge comes: it may come from inside of a cycle.
+const ownerOf = (scope, name) => (scope.nodes.find((node) => node.name === name) || scope.nodes.find(isCycleOf(name)) || { name }).name
+
+// The edges that lead to a node, or into the cycle that it is.
+function enteringOf(scope, node) {
+  const names = [node.name, ...(node.inside && node.inside.kind === "cycle" ? node.inside.nodes.map((each) => each.name) : [])]
+  return names.flatMap((name) => leadingTo(scope, name)).filter((edge) => !names.includes(edge.source))
+}
+
+// When a firing had its last input: in a graph of its own at the earliest when that began.
+export function begun(run, plan, path, before) {
+  const scope = plan ? scopeOf(plan, path) : null
+  if (!scope) return null
+  const node = scope.nodes.find((each) => each.name === path[path.length - 1])
+  let last = null
+  for (const edge of node ? enteringOf(scope, node) : []) {
+    const sent = lastSent(run, [...path.slice(0, -1), edge.name], before) || lastSent(run, [...path.slice(0, -1), ownerOf(scope, edge.source), edge.name], before)
+    if (sent) last = Math.max(last || 0, sent.step.at)
+    else if (edge.source === "@entry" && path.length === 1) last = last || 0
+  }
+  return last === null && path.length > 1 ? begun(run, plan, path.slice(0, -1), before) : last
+}
+
 // Of each node: how often it ended, its tokens, money, and the time from its last input to its end.
 export function costs(run, plan) {
   const found = []
   for (const node of run.nodes.values()) {
     let time = 0
-    const scope = plan ? scopeOf(plan, node.path) : null
-    for (const { step } of scope ? node.firings : []) {
-      const inputs = inputsOf(run, node.path, scope, step.number)
-      time += Math.max(0, step.at - Math.max(0, ...inputs.map((each) => each.at)))
-    }
+    for (const { step } of plan ? node.firings : []) time += Math.max(0, step.at - (begun(run, plan, node.path, step.number) ?? step.at))
     found.push({ path: node.path, name: node.path.join(" / "), times: node.times, rounds: node.rounds,
-      tokens: node.tokens, cost: node.cost, time })
+      tokens: node.tokens, cost: node.cost, time, isPartial: Boolean(partial(run, node.path)) })
   }
   return found
 }
@@ -150,18 +251,22 @@ function leadingTo(scope, name) {
   return entering.get(scope).get(name) || []
 }
 
+function lastSent(run, path, before) {
+  const carried = run.edges.get(JSON.stringify(path)) || []
+  let low = 0, high = carried.length // the steps are in order
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (carried[middle].step.number < before) low = middle + 1
+    else high = middle
+  }
+  return carried[low - 1]
+}
+
 // What came in before a firing: of each edge that leads to its node, the last payload of its round.
 export function inputsOf(run, path, scope, before) {
   const found = []
   for (const edge of scope ? leadingTo(scope, path[path.length - 1]) : []) {
-    const carried = run.edges.get(JSON.stringify([...path.slice(0, -1), edge.name])) || []
-    let low = 0, high = carried.length // the steps are in order
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (carried[middle].step.number < before) low = middle + 1
-      else high = middle
-    }
-    const last = carried[low - 1]
+    const last = lastSent(run, [...path.slice(0, -1), edge.name], before)
     if (last) found.push({ edge, payload: last.payload, at: last.step.at })
     else if (edge.source === "@entry" && path.length === 1) found.push({ edge, payload: run.input, at: 0 })
   }
@@ -204,14 +309,16 @@ function takenBack(chunks, count) {
 
 // What is not recorded: which firings are at work, and what they have said.
 export class Live {
-  constructor() {
+  constructor(ended = new Set()) {
     this.firings = new Map()
+    this.ended = ended // activations that have ended: what is said late of them does not count
   }
 
   receive(kind, data) {
     if (kind === "started") {
+      if (this.ended.has(data.activation)) return
       this.firings.set(data.activation, { path: pathOf(data.frame, data.node), frame: data.frame, state: "running",
-        chunks: [] })
+        chunks: [], lost: data.lost || 0 })
       return
     }
     const known = this.firings.get(data.activation)
@@ -233,7 +340,7 @@ export class Live {
 
   // A step that ends a firing says all that was said of it.
   end(step) {
-    if (step.kind === "done") this.firings.delete(step.activation)
+    if (step.kind === "done") this.firings.delete(step.activation), this.ended.add(step.activation)
     if (step.kind === "ended") this.firings.clear()
   }
 }

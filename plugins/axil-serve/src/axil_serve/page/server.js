@@ -7,6 +7,10 @@ export class Refused extends Error {
   }
 }
 
+const SILENCE = 2500 // milliseconds: the server says something once a second
+const DEAD = 15000
+const LONGEST_WAIT = 2000
+
 export class Server {
   constructor(token) {
     this.token = token
@@ -32,17 +36,30 @@ export class Server {
     return (await this.ask(path, { method: "POST", body: JSON.stringify(body), ...options })).json()
   }
 
-  // Call `receive(kind, data)` for each event until the run has ended, and connect again behind the
-  // last one when the connection breaks.
-  async follow(runId, receive, signal) {
+  // Call `receive(kind, data)` for each event until the run has ended, and connect again behind the last one when the
+  // connection breaks. `told(true)`: it is lost; `told(false)`: it is there again. Throws Refused.
+  async follow(runId, receive, signal, told = () => {}) {
     let last = "", wait = 500
     while (!signal.aborted) {
+      const own = new AbortController(), stop = () => own.abort()
+      let silent, dead
+      const heard = (isThere) => {
+        clearTimeout(silent)
+        clearTimeout(dead)
+        if (isThere) told(false)
+        silent = setTimeout(() => told(true), SILENCE)
+        dead = setTimeout(stop, DEAD)
+      }
+      signal.addEventListener("abort", stop)
       try {
+        heard(false)
         const headers = last ? { "last-event-id": last } : {}
-        const answer = await this.ask(`/runs/${runId}/events`, { headers, signal })
+        const answer = await this.ask(`/runs/${encodeURIComponent(runId)}/events`, { headers, signal: own.signal })
+        receive("connected", {})
         const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
         let rest = ""
         for (;;) {
+          heard(true)
           const { value, done } = await reader.read()
           if (done) break
           wait = 500
@@ -54,16 +71,23 @@ export class Server {
               const at = line.indexOf(": ")
               if (at > 0) fields[line.slice(0, at)] = line.slice(at + 2)
             }
+            if (signal.aborted) return
             if (fields.id) last = fields.id
             if (fields.data) receive(fields.event, JSON.parse(fields.data))
             if (fields.event === "end") return
           }
         }
       } catch (error) {
-        if (signal.aborted || (error instanceof Refused && error.status < 500 && error.status !== 429)) return
+        if (signal.aborted) return
+        if (error instanceof Refused && error.status < 500 && error.status !== 429) throw error
+      } finally {
+        clearTimeout(silent)
+        clearTimeout(dead)
+        signal.removeEventListener("abort", stop)
       }
+      told(true)
       await new Promise((done) => setTimeout(done, wait))
-      wait = Math.min(wait * 2, 10000)
+      wait = Math.min(wait * 2, LONGEST_WAIT)
     }
   }
 }
