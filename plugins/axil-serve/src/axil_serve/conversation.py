@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from axil.plugin import EXIT
 from axil_serve.access import Caller
 from axil_serve.errors import BadRequest
-from axil_serve.service import OVER, RunService, StreamEvent
+from axil_serve.service import OVER, RunService, StreamEvent, StreamPermit
+
+PARTS: Final = ("image", "file", "audio")
+"""The parts of a message that are no texts, as axil has them."""
 
 
 def input_of(service: RunService, name: str, body: Mapping[str, Any]) -> Any:
@@ -26,8 +29,19 @@ def input_from(service: RunService, name: str, messages: Sequence[Mapping[str, A
     """
     if not takes_messages(service, name):
         return content_text(messages[-1].get("content"))
-    given = [{"role": m["role"], "content": content_text(m.get("content"))} for m in messages]
+    given = [{"role": m["role"], "content": _content(m.get("content"))} for m in messages]
     return {"messages": given} if _payload(service, name) == "state" else given
+
+
+def _content(content: Any) -> Any:
+    """Return the content of a message for a workflow: a text, or parts that are not texts alone."""
+    if isinstance(content, list):
+        parts = cast("list[Any]", content)
+        if any(
+            cast("dict[str, Any]", p).get("type") in PARTS for p in parts if isinstance(p, dict)
+        ):
+            return parts
+    return content_text(content)
 
 
 def takes_messages(service: RunService, name: str) -> bool:
@@ -61,6 +75,16 @@ async def continuing_input(
             replies = [at for at, each in enumerate(messages) if each["role"] == "assistant"]
             return input_from(service, name, messages[replies[-1] + 1 if replies else 0 :])
     return input_from(service, name, messages)
+
+
+async def earlier_messages(
+    service: RunService, caller: Caller, session: str
+) -> list[dict[str, Any]]:
+    """Return the messages of the last run of a session that is done."""
+    for before in reversed(await service.read(service.thread, caller, session)):
+        if (await service.read(service.look, caller, before))["status"] == "done":
+            return await conversation_of(service, caller, before)
+    return []
 
 
 async def conversation_of(service: RunService, caller: Caller, run_id: str) -> list[dict[str, Any]]:
@@ -110,13 +134,19 @@ async def answer_open(
 
 
 async def until_stopped(
-    service: RunService, caller: Caller, run_id: str, *, after: str = ""
+    service: RunService,
+    caller: Caller,
+    run_id: str,
+    *,
+    after: str = "",
+    permit: StreamPermit | None = None,
 ) -> AsyncGenerator[StreamEvent]:
     """Yield the events of a run until it has ended, or waits for a person.
 
-    A run that is paused because all its bodies sleep has not stopped.
+    A run that is paused because all its bodies sleep has not stopped. ``permit``: as of
+    ``RunService.stream``.
     """
-    async with aclosing(service.stream(caller, run_id, after=after)) as events:
+    async with aclosing(service.stream(caller, run_id, after=after, permit=permit)) as events:
         async for event in events:
             yield event
             if event.kind != "step" or event.data["kind"] != "ended":
@@ -128,10 +158,16 @@ async def until_stopped(
 
 
 async def stopped(
-    service: RunService, caller: Caller, run_id: str, *, after: str = ""
+    service: RunService,
+    caller: Caller,
+    run_id: str,
+    *,
+    after: str = "",
+    permit: StreamPermit | None = None,
 ) -> dict[str, Any]:
     """Return a run when it has ended, or waits for a person."""
-    async with aclosing(until_stopped(service, caller, run_id, after=after)) as events:
+    events = until_stopped(service, caller, run_id, after=after, permit=permit)
+    async with aclosing(events):
         async for _ in events:
             pass
     return await service.result(caller, run_id)
@@ -215,7 +251,8 @@ def messages_in(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 def content_text(content: Any) -> str:
     """Return the text of a message's content, a text or parts of text.
 
-    Raises: BadRequest (AX966): a part is something else.
+    A part that a run has in its folder is left out. Raises: BadRequest (AX966): one is something
+    else.
 
     >>> content_text([{"type": "input_text", "text": "a"}, {"type": "text", "text": "b"}])
     'ab'
@@ -224,6 +261,8 @@ def content_text(content: Any) -> str:
         return "" if content is None else str(content)
     texts: list[str] = []
     for part in cast("list[Any]", content):
+        if isinstance(part, dict) and "path" in part:
+            continue
         text: Any = cast("dict[str, Any]", part).get("text") if isinstance(part, dict) else part
         if not isinstance(text, str):
             message = "a part of the content of a message is not a text."
@@ -259,11 +298,13 @@ def output_text(run: Mapping[str, Any]) -> str:
 
 
 __all__ = [
+    "PARTS",
     "Words",
     "answer_open",
     "content_text",
     "continuing_input",
     "conversation_of",
+    "earlier_messages",
     "input_from",
     "input_of",
     "last_nodes",

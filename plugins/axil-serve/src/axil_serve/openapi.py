@@ -19,12 +19,20 @@ _FILE: Final[dict[str, Any]] = {
         "size": {"type": "integer"},
         "media_type": _TEXT,
         "sha256": _TEXT,
+        "id": _TEXT,
+        "object": {"const": "file"},
+        "bytes": {"type": "integer"},
+        "created_at": {"type": "integer"},
+        "filename": _TEXT,
+        "purpose": _TEXT,
+        "status": _TEXT,
     },
     "required": ["file_id", "name", "size", "media_type", "sha256"],
 }
 _RUN: Final = "/v1/runs/{run_id}"
 _CONTENT: Final = f"{_RUN}/files/{{file_id}}"
 _UPLOADS: Final = "/v1/files"
+_UPLOAD: Final = "/v1/files/{file_id}"
 
 # path, method, what it does, right, fields of the body, required ones, status, answer
 _ROUTES: Final[
@@ -158,7 +166,9 @@ _ROUTES: Final[
         _FILE,
     ),
     (_UPLOADS, "get", "The uploads of the caller.", "look", {}, (), 200, _FIELDS),
-    (f"{_UPLOADS}/{{file_id}}", "delete", "Remove an upload.", "run", {}, (), 200, _NOTHING),
+    (_UPLOAD, "get", "An upload of the caller.", "look", {}, (), 200, _FILE),
+    (f"{_UPLOAD}/content", "get", "The content of an upload.", "look", {}, (), 200, _BYTES),
+    (_UPLOAD, "delete", "Remove an upload.", "run", {}, (), 200, _NOTHING),
     (
         "/v1/sessions",
         "get",
@@ -170,7 +180,11 @@ _ROUTES: Final[
         _FIELDS,
     ),
 )
-_MEDIA: Final = {f"{_RUN}/events": "text/event-stream", _CONTENT: "application/octet-stream"}
+_MEDIA: Final = {
+    f"{_RUN}/events": "text/event-stream",
+    _CONTENT: "*/*",
+    f"{_UPLOAD}/content": "*/*",
+}
 """Media types of answers; all others are JSON."""
 _HEADERS: Final = {
     (f"{_RUN}/events", "get"): "Last-Event-ID",
@@ -179,6 +193,7 @@ _HEADERS: Final = {
 _QUERIES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("/v1/search", "get"): ("q",),
     (_UPLOADS, "post"): ("name",),
+    (_UPLOADS, "get"): ("purpose", "order", "after", "limit"),
     ("/v1/runs", "get"): ("status", "session", "workflow", "limit", "after"),
     (f"{_RUN}/state", "get"): ("at",),
     (f"{_RUN}/events", "get"): ("after", "live"),
@@ -217,7 +232,11 @@ def document() -> dict[str, Any]:
             body = {"required": True, "content": {"application/json": {"schema": schema}}}
             operation["requestBody"] = body
         elif (path, method) == (_UPLOADS, "post"):
-            content = {"application/octet-stream": {"schema": _BYTES}}
+            form = {"type": "object", "properties": {"file": _BYTES, "purpose": _TEXT}}
+            content: dict[str, Any] = {
+                "application/octet-stream": {"schema": _BYTES},
+                "multipart/form-data": {"schema": {**form, "required": ["file"]}},
+            }
             operation["requestBody"] = {"required": True, "content": content}
         paths.setdefault(path, {})[method] = operation
     return {
