@@ -161,6 +161,14 @@ def _is_public(path: str) -> bool:
 # ---------------------------------------------------------------------------------- the page
 
 
+def _by_method(handlers: Mapping[str, Handler]) -> Handler:
+    async def handle(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        return await handlers[method](request)
+
+    return handle if len(handlers) > 1 else next(iter(handlers.values()))
+
+
 def _page_routes() -> Iterable[BaseRoute]:
     async def page(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
@@ -210,7 +218,11 @@ class _Api:
             ("GET", "/v1/sessions", self.sessions),
             ("GET", "/v1/openapi.json", self.openapi),
         ]
-        return [Route(path, handler, methods=[method]) for method, path, handler in routes]
+        handlers: dict[str, dict[str, Handler]] = {}
+        for method, path, handler in routes:
+            handlers.setdefault(path, {})[method] = handler
+        # one route for each path: the answer to another method lists those that there are
+        return [Route(path, _by_method(own), methods=[*own]) for path, own in handlers.items()]
 
     async def me(self, request: Request) -> Response:
         caller = caller_of(request)
@@ -362,7 +374,7 @@ class _Api:
     async def upload(self, request: Request) -> Response:
         caller, kind = caller_of(request), request.headers.get("content-type", "")
         if kind.partition(";")[0].strip() != "multipart/form-data":
-            name = request.query_params.get("name", "")
+            name = request.query_params.get("name", "file")
             upload = await self.service.upload(caller, name, kind, request.stream())
             return JSONResponse(upload.data(), 201)
         caller.check("run")

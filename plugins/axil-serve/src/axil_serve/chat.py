@@ -33,6 +33,7 @@ from axil_serve.conversation import (
     answer_open,
     content_text,
     continuing_input,
+    find_asking,
     last_nodes,
     messages_in,
     stopped,
@@ -108,14 +109,16 @@ class _Chat:
         service, name = self._service, text_in(body, "model")
         metadata = fields_in(body, "metadata")
         run_id, after, files = text_in(metadata, "run_id"), "", list[str]()
+        if "input" not in body or run_id:
+            messages, files = await given_messages(service, caller, messages_in(body))
+            body = {**body, "messages": messages}
+            if not run_id and name in service.workflows:
+                run_id = await service.read(find_asking, service, caller, name, messages)
         if run_id:
-            answer = content_text(messages_in(body)[-1].get("content"))
+            answer = content_text(body["messages"][-1]["content"])
             after = await answer_open(service, caller, run_id, answer)
         else:
             session = text_in(metadata, "session")
-            if "input" not in body:
-                messages, files = await given_messages(service, caller, messages_in(body))
-                body = {**body, "messages": messages}
             given = await continuing_input(service, caller, name, body, session)
             kept = {**({"chat": metadata} if metadata else {}), **kept_of(body)}
             own: dict[str, Any] = {"session": session, "metadata": kept, "files": files}
@@ -129,7 +132,10 @@ class _Chat:
         run = await stopped(self._service, caller, run_id, after=asked.after, permit=asked.permit)
         text, fault = await asked.form.reply(run)
         if fault := fault or _ended_badly(run):
-            return JSONResponse(error_data("AX968", fault, type="server_error"), 500)
+            # a client that repeats the request would begin another run
+            headers = {"x-should-retry": "false"}
+            data = error_data("AX968", fault, type="server_error")
+            return JSONResponse(data, 500, headers=headers)
         message = {"role": "assistant", "content": text, "refusal": None}
         choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
         return JSONResponse(

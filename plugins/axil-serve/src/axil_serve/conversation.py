@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from itertools import islice
 from typing import Any, Final, cast
 
 from axil.plugin import EXIT
@@ -14,6 +15,10 @@ from axil_serve.service import OVER, RunService, StreamEvent, StreamPermit
 
 PARTS: Final = ("image", "file", "audio")
 """The parts of a message that are no texts, as axil has them."""
+
+
+_LATEST: Final = 200
+"""The latest runs, among which one is looked for that asks."""
 
 
 def input_of(service: RunService, name: str, body: Mapping[str, Any]) -> Any:
@@ -131,6 +136,29 @@ async def answer_open(
     after = str((await service.read(service.steps, caller, run_id))[-1]["id"])
     await service.answer(caller, run_id, {waiting[0]["id"]: answer})
     return after
+
+
+def find_asking(
+    service: RunService, caller: Caller, name: str, messages: Sequence[Mapping[str, Any]]
+) -> str:
+    """Return the run that a conversation answers, of a client that sends nothing but its messages;
+    empty: there is none.
+
+    It is the last run of the workflow that received what was said before, asks, and asks what the
+    message before the last one says.
+    """
+    if len(messages) < 3 or messages[-2]["role"] != "assistant":
+        return ""
+    said = content_text(messages[-2].get("content"))
+    given = input_from(service, name, messages[:-2])
+    for run in islice(service.list(caller, workflow=name), _LATEST):
+        if run["status"] in (*OVER, "queued"):
+            continue
+        found = service.look(caller, run["run_id"])
+        is_it = found["questions"] and output_text(found) == said
+        if is_it and only_field(found["input"]) == only_field(given):
+            return str(run["run_id"])
+    return ""
 
 
 async def until_stopped(
@@ -283,6 +311,14 @@ def question_text(question: Mapping[str, Any]) -> str:
     return "\n\n".join(filter(None, parts))
 
 
+def only_field(value: Any) -> Any:
+    """Return the value of the only field of a mapping; what is something else as it is."""
+    if not isinstance(value, dict):
+        return value
+    fields = cast("dict[str, Any]", value)
+    return next(iter(fields.values())) if len(fields) == 1 else fields
+
+
 def output_text(run: Mapping[str, Any]) -> str:
     """Return the output of a run as a text; of one that asks, its first question."""
     if run["questions"]:
@@ -290,8 +326,7 @@ def output_text(run: Mapping[str, Any]) -> str:
     output: Any = run["output"]
     if (messages := _messages_of(output)) is not None:
         return content_text(messages[-1]["content"])
-    if isinstance(output, dict) and len(cast("dict[str, Any]", output)) == 1:
-        [output] = cast("dict[str, Any]", output).values()
+    output = only_field(output)
     if output is None or isinstance(output, str):
         return output or ""
     return json.dumps(output, ensure_ascii=False)
@@ -305,10 +340,12 @@ __all__ = [
     "continuing_input",
     "conversation_of",
     "earlier_messages",
+    "find_asking",
     "input_from",
     "input_of",
     "last_nodes",
     "messages_in",
+    "only_field",
     "output_text",
     "question_text",
     "stopped",

@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 
 from axil_serve.access import Caller
 from axil_serve.app import body_of, caller_of, page_of
-from axil_serve.conversation import output_text
+from axil_serve.conversation import only_field, output_text
 from axil_serve.errors import BadRequest, NotFound
 from axil_serve.service import OVER, RunService
 
@@ -34,8 +34,7 @@ class Conversations:
         one = "/v1/conversations/{id}"
         return [
             Route("/v1/conversations", self.create, methods=["POST"]),
-            Route(one, self.retrieve, methods=["GET"]),
-            Route(one, self.delete, methods=["DELETE"]),
+            Route(one, self.one, methods=["GET", "DELETE"]),
             Route(f"{one}/items", self.items, methods=["GET"]),
             Route(f"{one}/items/{{item_id}}", self.item, methods=["GET"]),
         ]
@@ -49,6 +48,9 @@ class Conversations:
                 hint = "Send the first messages as the input of a response, with its metadata."
                 raise BadRequest("AX966", message, hint, name)
         return JSONResponse(_conversation(f"conv_{secrets.token_hex(16)}", int(time.time())))
+
+    async def one(self, request: Request) -> Response:
+        return await (self.delete if request.method == "DELETE" else self.retrieve)(request)
 
     async def retrieve(self, request: Request) -> Response:
         runs = await self._runs(caller_of(request), _id(request))
@@ -100,7 +102,7 @@ def received(given: Any) -> list[dict[str, Any]]:
     >>> received({"messages": [{"role": "user", "content": "a"}]})
     [{'role': 'user', 'content': 'a'}]
     >>> received("a"), received({"n": 1})
-    ([{'role': 'user', 'content': 'a'}], [{'role': 'user', 'content': '{"n": 1}'}])
+    ([{'role': 'user', 'content': 'a'}], [{'role': 'user', 'content': '1'}])
     """
     if given is None:
         return []
@@ -113,6 +115,7 @@ def received(given: Any) -> list[dict[str, Any]]:
             return [
                 {"role": str(each["role"]), "content": each.get("content") or ""} for each in listed
             ]
+    given = only_field(given)
     text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
     return [{"role": "user", "content": text}]
 

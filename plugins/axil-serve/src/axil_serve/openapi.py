@@ -117,7 +117,7 @@ _ROUTES: Final[
         "post",
         "Answer open questions, by their ids.",
         "answer",
-        {"answers": _FIELDS},
+        {"answers": {**_FIELDS, "minProperties": 1}},
         ("answers",),
         202,
         _NOTHING,
@@ -200,6 +200,14 @@ _QUERIES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
 }
 
 
+_QUERY_SCHEMAS: Final[dict[str, dict[str, Any]]] = {
+    "limit": {"type": "string", "pattern": "^[0-9]{1,9}$"},
+    "name": {"type": "string", "minLength": 1, "default": "file"},
+    "order": {"enum": ["asc", "desc"]},
+    "q": {"type": "string", "pattern": "\\S"},
+}
+
+
 def document() -> dict[str, Any]:
     """Return the document.
 
@@ -272,8 +280,8 @@ def _parameters(path: str, method: str) -> list[dict[str, Any]]:
         if f"{{{name}}}" in path:
             found.append({"name": name, "in": "path", "required": True, "schema": _TEXT})
     for name in _QUERIES.get((path, method), ()):
-        is_needed = (path, name) == (_UPLOADS, "name")
-        found.append({"name": name, "in": "query", "required": is_needed, "schema": _TEXT})
+        schema = _QUERY_SCHEMAS.get(name, _TEXT)
+        found.append({"name": name, "in": "query", "required": name == "q", "schema": schema})
     if (path, method) in _HEADERS:
         found.append({"name": _HEADERS[path, method], "in": "header", "schema": _TEXT})
     return found

@@ -7,6 +7,7 @@ sent. ``docs/how-to/serve-openai-clients.md`` has the same tables.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -99,10 +100,10 @@ def check_parameters(body: Mapping[str, Any], parameters: Parameters, where: str
     )
     if refused:
         names = [f"{where}{name:.100}" for name in refused]
-        message = f"not served: {format_names(names)}."
-        hint = "Leave it out; a workflow has the settings of its models, tools and limits."
+        message = f"a workflow does not follow {format_names(names)}."
+        hint = "Leave it out: the workflow has the settings of its models, tools and limits."
         taken = [
-            f"{where}{name} may be {' or '.join(map(repr, values))}"
+            f"{where}{name} may be {' or '.join(map(json.dumps, values))}"
             for name in refused
             if (values := parameters.neutral.get(name))
         ]

@@ -71,8 +71,7 @@ class Responses:
         one = "/v1/responses/{run_id}"
         return [
             Route("/v1/responses", responses.create, methods=["POST"]),
-            Route(one, responses.retrieve, methods=["GET"]),
-            Route(one, responses.delete, methods=["DELETE"]),
+            Route(one, responses.one, methods=["GET", "DELETE"]),
             Route(f"{one}/cancel", responses.cancel, methods=["POST"]),
             Route(f"{one}/input_items", responses.input_items, methods=["GET"]),
             *Conversations(service).routes(),
@@ -105,6 +104,9 @@ class _Responses:
                 given: dict[str, Any] = {"after": asked.after, "permit": permit}
                 await stopped(self._service, caller, asked.run_id, **given)
         return await self._answered(caller, asked.run_id)
+
+    async def one(self, request: Request) -> Response:
+        return await (self.delete if request.method == "DELETE" else self.retrieve)(request)
 
     async def retrieve(self, request: Request) -> Response:
         if request.query_params.get("stream", "false") != "false":
