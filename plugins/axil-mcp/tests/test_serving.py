@@ -34,7 +34,7 @@ from axil_journals import MemoryJournal
 from axil_mcp import MCPTools, Unserved, guard
 from axil_mcp.files import Tools
 from axil_mcp.guard import HttpConfig, Sessions, app_of
-from axil_mcp.served import ANSWER_TOOL, form_of
+from axil_mcp.served import ANSWER_TOOL, RUN_ID, form_of
 from axil_mcp.serving import Serving, WorkflowServer
 
 from .kit import fired, until
@@ -358,7 +358,7 @@ def test_a_client_that_cannot_be_asked_answers_by_the_id_of_the_run(mode, questi
             assert [tool.name for tool in (await client.list_tools()).tools] == ["ask", ANSWER_TOOL]
             asked = await client.call_tool("ask", {})
             assert asked.is_error
-            run_id = asked.structured_content["run_id"]
+            run_id = asked.meta[RUN_ID]
             assert question.text in text(asked)
             assert run_id in text(asked)
             reply = {"run_id": run_id, "answer": answer}
@@ -375,7 +375,7 @@ def test_an_answer_that_is_no_option_is_refused_and_the_run_waits_on():
 
     async def main() -> None:
         async with Client(WorkflowServer({"ask": asking(question)}).server) as client:
-            run_id = (await client.call_tool("ask", {})).structured_content["run_id"]
+            run_id = (await client.call_tool("ask", {})).meta[RUN_ID]
             ways = {"run_id": run_id}
             refused = await client.call_tool(ANSWER_TOOL, {**ways, "answer": "soon"})
             assert text(refused).startswith("AX938")

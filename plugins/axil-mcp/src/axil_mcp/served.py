@@ -17,6 +17,8 @@ from axil_mcp.errors import Unserved
 _REFUSED: Final = re.compile(r"[^A-Za-z0-9_-]+")
 ANSWER_TOOL: Final = "answer_run"
 """The tool by which clients answer that cannot be asked."""
+RUN_ID: Final = "axil/run_id"
+"""The key of the run's id in the ``_meta`` of a call that failed."""
 ANSWER_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
     "properties": {

@@ -36,6 +36,7 @@ from axil_mcp.offering import (
 from axil_mcp.served import (
     ANSWER_SCHEMA,
     ANSWER_TOOL,
+    RUN_ID,
     Served,
     content_of,
     failure,
@@ -488,8 +489,9 @@ def _error(text: str, run_id: str = "") -> Any:
     from mcp_types import CallToolResult, TextContent
 
     content: list[Any] = [TextContent(type="text", text=str(plain(text)))]
-    data = {"run_id": run_id} if run_id else None
-    return CallToolResult(content=content, is_error=True, structured_content=data)
+    # not as structured content: clients hold that against the output schema, errors too
+    meta: Any = {RUN_ID: run_id} if run_id else None
+    return CallToolResult(content=content, is_error=True, _meta=meta)
 
 
 __all__: Sequence[str] = ["Serving", "WorkflowServer"]
