@@ -379,6 +379,7 @@ class _Api:
             return JSONResponse(upload.data(), 201)
         caller.check("run")
         try:
+            # starlette reads forms with python_multipart
             async with request.form(max_files=1, max_fields=10) as form:
                 given: Any = form.get("file")
                 if set(form) - {"file", "purpose"} or not isinstance(given, UploadFile):
@@ -490,7 +491,7 @@ def page_of(items: Sequence[Mapping[str, Any]], query: Mapping[str, str]) -> dic
     Args:
         items: the first one first, each with an ``id``.
         query: ``order`` (``desc`` unless ``asc``), ``after``, the id of an item, and ``limit``.
-    Raises: BadRequest (AX966).
+    Raises: BadRequest (AX966); NotFound (AX965): there is no such item.
     """
     order, after, ids = query.get("order", "desc"), query.get("after", ""), list[Any]()
     if order not in ("asc", "desc"):
@@ -499,7 +500,7 @@ def page_of(items: Sequence[Mapping[str, Any]], query: Mapping[str, str]) -> dic
     if after:
         ids = [each["id"] for each in listed]
         if after not in ids:
-            raise BadRequest("AX966", "the list has no such item.", where="after")
+            raise NotFound("AX965", "the list has no such item.", where="after")
         listed = listed[ids.index(after) + 1 :]
     page = listed[: _number(query.get("limit", "10000")) or 1]
     return {

@@ -245,7 +245,10 @@ def document() -> dict[str, Any]:
                 "application/octet-stream": {"schema": _BYTES},
                 "multipart/form-data": {"schema": {**form, "required": ["file"]}},
             }
-            operation["requestBody"] = {"required": True, "content": content}
+            operation["requestBody"] = {
+                "required": False,
+                "content": content,
+            }  # a file may be empty
         paths.setdefault(path, {})[method] = operation
     return {
         "openapi": "3.1.0",

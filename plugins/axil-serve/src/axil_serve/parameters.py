@@ -25,7 +25,7 @@ class Parameters:
 
     served: frozenset[str]
     neutral: Mapping[str, tuple[Any, ...]]
-    """Those that are not served, with the values that are taken all the same."""
+    """Values of those that are not served which are taken all the same, by name."""
 
 
 _BOTH: Final[Mapping[str, tuple[Any, ...]]] = {
