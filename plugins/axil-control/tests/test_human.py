@@ -36,21 +36,19 @@ def reply(answer: Any, *came: Any, **config: Any) -> tuple[Any, Question]:
     return gave, ctx.questions[0]
 
 
-def test_a_person_sees_what_came_in_blocks_with_sources():
+def test_a_person_sees_texts_behind_their_sources():
     _, question = reply(
         "ok",
         message("a", source="A"),
         message("b", "assistant", source="B"),
         description="Review it",
     )
-    assert (
-        question.text == "=== INPUT FROM A (user) ===\n\na\n\n=== INPUT FROM B (assistant) ===\n\nb"
-    )
+    assert question.text == "A: a\n\nB: b"
     assert question.data == {"description": "Review it"}
 
 
-def test_what_no_node_sent_is_the_task():
-    assert shown([message("hi")]) == "=== INPUT FROM TASK (user) ===\n\nhi"
+def test_a_person_sees_one_text_alone():
+    assert shown([message("hi", source="A")]) == "hi"
 
 
 def test_where_nothing_came_the_person_sees_the_description():

@@ -46,7 +46,7 @@ def test_all_messages_enter_and_those_of_the_inner_end_come_out(run, texts, watc
 
 def test_what_came_keeps_its_source(run):
     ask = {"type": "config", "config": inner({"id": "H", "type": "human", "config": {}})}
-    assert run(around(ask)).questions[0].text == "=== INPUT FROM A (user) ===\n\na"
+    assert run(around(ask)).questions[0].text == "a"
 
 
 def test_a_subgraph_starts_afresh_at_each_firing(run, watch):

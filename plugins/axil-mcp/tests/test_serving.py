@@ -34,7 +34,7 @@ from axil_journals import MemoryJournal
 from axil_mcp import MCPTools, Unserved, guard
 from axil_mcp.files import Tools
 from axil_mcp.guard import HttpConfig, Sessions, app_of
-from axil_mcp.served import form_of
+from axil_mcp.served import ANSWER_TOOL, RUN_ID, form_of
 from axil_mcp.serving import Serving, WorkflowServer
 
 from .kit import fired, until
@@ -122,7 +122,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 def test_a_workflow_is_a_tool_with_its_inputs_and_its_output(mode):
     async def main() -> None:
         async with Client(WorkflowServer({"greet": greeting()}).server, mode=mode) as client:
-            (tool,) = (await client.list_tools()).tools
+            (tool, *_) = (await client.list_tools()).tools
             assert tool.input_schema["properties"] == {"name": {"description": "whom to greet"}}
             assert tool.input_schema["required"] == ["name"]
             assert tool.output_schema["properties"]["output"]["properties"] == {
@@ -154,7 +154,7 @@ def test_a_typed_state_is_the_tools_schema():
 
     async def main() -> None:
         async with Client(WorkflowServer({"typed": graph.build()}).server) as client:
-            (tool,) = (await client.list_tools()).tools
+            (tool, *_) = (await client.list_tools()).tools
             assert {
                 name: schema["type"] for name, schema in tool.input_schema["properties"].items()
             } == {
@@ -223,6 +223,10 @@ def test_a_call_says_how_its_run_ended_as_its_record_does():
     asyncio.run(main())
 
 
+async def unasked(context: Any, params: Any) -> Any:
+    raise AssertionError
+
+
 def test_outputs_that_json_cannot_express_are_shown_as_text():
     graph = RootGraph("g")
     graph.create_node(lambda inputs: {"x": [float("nan"), {1, 2}, "\ud800", Path("a")]}, name="n")
@@ -230,7 +234,8 @@ def test_outputs_that_json_cannot_express_are_shown_as_text():
     graph.edge_to_exit("n", ["x"])
 
     async def main() -> None:
-        async with Client(WorkflowServer({"g": graph.build()}).server, mode="legacy") as client:
+        server = WorkflowServer({"g": graph.build()}).server
+        async with Client(server, mode="legacy", elicitation_callback=unasked) as client:
             assert (await client.call_tool("g", {})).structured_content["output"] == {
                 "x": ["NaN", "{1, 2}", "?", "a"]
             }
@@ -335,6 +340,49 @@ def test_a_person_who_declines_and_a_client_that_cannot_ask_are_clear_errors(mod
     assert "decline" in declined
     assert "Send it?\nOne of: now, never" in unable
     assert "elicitation" in unable
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(
+    ("question", "answer", "given"),
+    [
+        (Question(text="Which?"), "this", "this"),
+        (Question(text="Send?", kind="approval"), "no", False),
+        (Question(text="Send?", kind="approval"), True, True),
+    ],
+)
+def test_a_client_that_cannot_be_asked_answers_by_the_id_of_the_run(mode, question, answer, given):
+    async def main() -> None:
+        server = WorkflowServer({"ask": asking(question)}).server
+        async with Client(server, mode=mode) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["ask", ANSWER_TOOL]
+            asked = await client.call_tool("ask", {})
+            assert asked.is_error
+            run_id = asked.meta[RUN_ID]
+            assert question.text in text(asked)
+            assert run_id in text(asked)
+            reply = {"run_id": run_id, "answer": answer}
+            done = await client.call_tool(ANSWER_TOOL, reply)
+            assert done.structured_content == {"output": {"said": [given]}, "run_id": run_id}
+            again = await client.call_tool(ANSWER_TOOL, reply)
+            assert text(again).startswith("AX937")
+
+    asyncio.run(main())
+
+
+def test_an_answer_that_is_no_option_is_refused_and_the_run_waits_on():
+    question = Question(text="When?", kind="choice", options=("now", "never"))
+
+    async def main() -> None:
+        async with Client(WorkflowServer({"ask": asking(question)}).server) as client:
+            run_id = (await client.call_tool("ask", {})).meta[RUN_ID]
+            ways = {"run_id": run_id}
+            refused = await client.call_tool(ANSWER_TOOL, {**ways, "answer": "soon"})
+            assert text(refused).startswith("AX938")
+            done = await client.call_tool(ANSWER_TOOL, {**ways, "answer": "now"})
+            assert done.structured_content["output"] == {"said": ["now"]}
+
+    asyncio.run(main())
 
 
 def test_a_paused_run_is_continued_once_and_only_by_the_call_that_it_belongs_to():

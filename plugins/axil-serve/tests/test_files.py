@@ -110,7 +110,7 @@ def test_files_of_another_caller_do_not_exist(client):
     mine = uploaded(client).json()["file_id"]
     run_id, listed = copied(client)
     ben = as_caller(BEN)
-    assert client.get("/v1/files", headers=ben).json() == {"files": []}
+    assert client.get("/v1/files", headers=ben).json()["files"] == []
     body = {"workflow": "copying", "input": {"name": "a.txt"}, "files": [mine]}
     unknown = {**body, "files": ["0" * 32]}
     answers = [client.post("/v1/runs", json=each, headers=ben) for each in (body, unknown)]
@@ -187,7 +187,7 @@ def test_old_runs_of_servers_and_old_uploads_are_removed(client, files):
     assert len(client.get("/v1/files").json()["files"]) == 1
     assert tidied(61) == 1
     assert not (files.root / run_id).exists()
-    assert client.get("/v1/files").json() == {"files": []}
+    assert client.get("/v1/files").json()["files"] == []
     assert [info.run_id for info in service.journal.runs()] == ["mine"]
 
 

@@ -93,7 +93,7 @@ def test_nothing_but_the_page_is_had_without_a_token(client):
             assert answer.status_code == (200 if method == "GET" else 405), (method, path)
         else:
             assert answer.status_code == 401, (method, path)
-            assert set(answer.json()["error"]) == {"id", "message"}
+            assert set(answer.json()["error"]) == {"id", "message", "type", "code", "param"}
     with pytest.raises(WebSocketDisconnect), client.websocket_connect("/v1/runs"):
         pass
 

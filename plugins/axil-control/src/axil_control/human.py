@@ -12,19 +12,18 @@ from axil.plugin import Message, Overdue, as_messages, is_messages, message, ren
 from axil_control.switches import check_receivers, receiver_of, resolve_receiver
 from axil_files import parse_duration
 
-TASK = "TASK"
-"""The sender of a message that no node sent: the run's own input."""
-
-
 def shown(messages: Sequence[Message]) -> str:
-    """Return the input as blocks with their sources.
+    """Return the input as a person reads it: a text, or texts behind their sources.
 
     >>> shown([message("hi", source="A")])
-    '=== INPUT FROM A (user) ===\\n\\nhi'
+    'hi'
+    >>> shown([message("hi", source="A"), message("you")])
+    'A: hi\\n\\nuser: you'
     """
+    if len(messages) == 1:
+        return text_of(messages[0])
     return "\n\n".join(
-        f"=== INPUT FROM {m.get('source') or TASK} ({m.get('role', 'user')}) ===\n\n{text_of(m)}"
-        for m in messages
+        f"{m.get('source') or m.get('role', 'user')}: {text_of(m)}" for m in messages
     )
 
 

@@ -15,6 +15,20 @@ from axil.plugin import ENTRY, EXIT, is_messages, thaw
 from axil_mcp.errors import Unserved
 
 _REFUSED: Final = re.compile(r"[^A-Za-z0-9_-]+")
+ANSWER_TOOL: Final = "answer_run"
+"""The tool by which clients answer that cannot be asked."""
+RUN_ID: Final = "axil/run_id"
+"""The key of the run's id in the ``_meta`` of a call that failed."""
+ANSWER_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "run_id": {"type": "string", "description": "The run that asks."},
+        "answer": {"description": "A text; true or false for an approval; an object for a form."},
+    },
+    "required": ["run_id", "answer"],
+    "additionalProperties": False,
+}
+_YES: Final = ("yes", "y", "true", "ok", "approve", "approved")
 _MOST_CHARS: Final = 4000
 """Characters of an error that are shown."""
 
@@ -155,6 +169,20 @@ def form_of(question: Question) -> dict[str, Any]:
     return {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
 
 
+def content_of(question: Question, answer: Any) -> dict[str, Any]:
+    """Return one value as the content of the question's form.
+
+    >>> content_of(Question(text="Send?", kind="approval"), " Yes")
+    {'approved': True}
+    """
+    if question.kind == "approval":
+        is_yes = isinstance(answer, str) and answer.strip().lower() in _YES
+        return {"approved": answer if isinstance(answer, bool) else is_yes}
+    if question.kind == "form":
+        return cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+    return {"answer": answer}
+
+
 def reply_of(question: Question, content: Mapping[str, Any]) -> Any:
     """Return a form's content as the answer to the question."""
     if question.kind == "approval":
@@ -209,7 +237,8 @@ def failure(result: Result) -> str:
     if result.questions:
         asked = "\n\n".join(question_text(question) for question in result.questions)
         text = "The workflow asks, and this client cannot be asked (it has no elicitation)"
-        return f"{text}:\n\n{asked}"[:_MOST_CHARS]
+        hint = f'Ask the person, and call {ANSWER_TOOL} with the run_id "{result.run_id}".'
+        return f"{text}:\n\n{asked:.{_MOST_CHARS}}\n\n{hint}"
     return str(result.error or f"the run ended as {result.status}.")[:_MOST_CHARS]
 
 

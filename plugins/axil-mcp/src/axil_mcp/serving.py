@@ -3,7 +3,8 @@
 A call is a run. Its firings are progress; cancelling the call cancels the run. What a node asks a
 person is asked through the client: over a connection that can carry a question back the run waits
 for the answer; where it cannot (the protocol of 2026), the run pauses, the client receives what is
-asked, and its next request resumes the run. Paused runs are kept in memory, or with a journal
+asked, and its next request resumes the run. A client that cannot be asked receives the question
+with the id of the run, and answers with a tool. Paused runs are kept in memory, or with a journal
 on disk, where another process continues with them; a bounded number for a bounded time.
 """
 
@@ -33,7 +34,11 @@ from axil_mcp.offering import (
     template,
 )
 from axil_mcp.served import (
+    ANSWER_SCHEMA,
+    ANSWER_TOOL,
+    RUN_ID,
     Served,
+    content_of,
     failure,
     form_of,
     plain,
@@ -48,6 +53,9 @@ from axil_mcp.waiting import Paused, Waiting, digest_of
 log = logging.getLogger("axil_mcp")
 _BACKLOG: Final = 1000
 """Reports of progress that wait to be sent; more are dropped."""
+_GONE: Final = (
+    "AX937 the run that was asked about is not waiting any more. Call again from the start."
+)
 _LAST_WORDS: Final = 1.0
 """Seconds in which those that are left may be sent when the run is over."""
 
@@ -165,17 +173,20 @@ class WorkflowServer:
     async def _list(self, ctx: Any, params: Any) -> Any:
         from mcp_types import ListToolsResult, Tool
 
-        return ListToolsResult(
-            tools=[
-                Tool(
-                    name=t.name,
-                    description=t.description,
-                    input_schema=dict(t.input_schema),
-                    output_schema=dict(t.output_schema),
-                )
-                for t in self.tools.values()
-            ]
-        )
+        tools = [
+            Tool(
+                name=t.name,
+                description=t.description,
+                input_schema=dict(t.input_schema),
+                output_schema=dict(t.output_schema),
+            )
+            for t in self.tools.values()
+        ]
+        if not _can_answer(ctx) and ANSWER_TOOL not in self.tools:
+            said = "Answers the question of a run that asks, and gives the run's result."
+            schema = dict(ANSWER_SCHEMA)
+            tools.append(Tool(name=ANSWER_TOOL, description=said, input_schema=schema))
+        return ListToolsResult(tools=tools)
 
     async def _prompts(self, ctx: Any, params: Any) -> Any:
         from mcp_types import ListPromptsResult
@@ -216,27 +227,34 @@ class WorkflowServer:
         from mcp import MCPError
         from mcp_types import INVALID_PARAMS
 
-        tool = self.tools.get(params.name)
-        if tool is None:
+        tool, arguments = self.tools.get(params.name), dict(params.arguments or {})
+        is_answer = tool is None and params.name == ANSWER_TOOL
+        if tool is None and not is_answer:
             raise MCPError(code=INVALID_PARAMS, message=f"there is no tool {params.name!r:.100}")
-        arguments = dict(params.arguments or {})
-        fault = misfit(arguments, tool.input_schema)
+        fault = misfit(arguments, ANSWER_SCHEMA if tool is None else tool.input_schema)
         if fault:
             return _error(f"AX936 wrong arguments: {fault}")
         if self._queued >= self.serving.most_waiting:
             return _error(f"AX933 {self._queued} calls wait already. Call again later.")
         async with self._admitted():
+            if tool is None:
+                return await self._answered(arguments, ctx)
             paused = None
             # not before there is room: a call that is cancelled until then has taken nothing
             if params.request_state is not None:
                 call = digest_of(arguments)
                 paused = self._waiting.take(params.request_state, tool.name, call)
                 if paused is None:
-                    return _error(
-                        "AX937 the run that was asked about is not waiting any more. "
-                        "Call again from the start."
-                    )
+                    return _error(_GONE)
             return await self._ran(tool, arguments, ctx, paused, params.input_responses or {})
+
+    async def _answered(self, arguments: Mapping[str, Any], ctx: Any) -> Any:
+        """Resume the run that ``ANSWER_TOOL`` names, with the answer to its first question."""
+        paused = self._waiting.take(str(arguments["run_id"]))
+        tool = None if paused is None else self.tools.get(paused.tool)
+        if paused is None or tool is None:
+            return _error(_GONE)
+        return await self._ran(tool, {}, ctx, paused, {}, answer=arguments["answer"])
 
     @asynccontextmanager
     async def _admitted(self) -> AsyncGenerator[None]:
@@ -263,16 +281,32 @@ class WorkflowServer:
         ctx: Any,
         paused: Paused | None,
         replies: Mapping[str, Any],
+        *,
+        answer: Any = MISSING,
     ) -> Any:
-        can_answer = getattr(ctx.session.client_capabilities, "elicitation", None) is not None
+        """Return the result of a run, begun or resumed.
+
+        Args:
+            paused: the run that waited; None: one begins.
+            replies: to what the client was asked.
+            answer: to the first question, of a client that cannot be asked.
+        """
+        can_answer = _can_answer(ctx)
         live = can_answer and ctx.session.can_send_request
         channel = _Live(ctx) if live else None
         run_id = paused.run_id if paused is not None else secrets.token_hex(8)
         journal: Any = self.serving.journal
-        if journal is None and (paused is not None or (can_answer and not live)):
+        if journal is None and (paused is not None or not live):
             journal = self._journals.pop(run_id, None) or MemoryJournal()
         answers: dict[str, Any] = {}
         asked = [] if paused is None or journal is None else open_questions(journal.entries(run_id))
+        if answer is not MISSING and asked:
+            content = content_of(asked[0], answer)
+            if fault := misfit(content, form_of(asked[0])):
+                self._keep(tool, "" if paused is None else paused.call, run_id, journal)
+                return _error(f"AX938 the answer does not fit: {fault}", run_id)
+            answers[asked[0].id] = reply_of(asked[0], content)
+            asked = []  # what else it asks it asks again
         for number, question in enumerate(asked, 1):
             key = f"q{number}"
             reply: Any = replies.get(key)
@@ -302,7 +336,7 @@ class WorkflowServer:
                 tool, None if paused is not None else tool.given(arguments), ctx, ways
             )
         except AxilError as error:  # the run could not even begin: its input does not fit the graph
-            return _error(str(error))
+            return _error(str(error), run_id)
         if result.status == "done":
             return _done(result, ways["workspace"])
         if result.questions and can_answer and not live:
@@ -310,9 +344,12 @@ class WorkflowServer:
         if result.questions and channel is not None:
             return _error(
                 f"AX938 the question was not answered ({channel.action}): "
-                f"{question_text(result.questions[0])}"
+                f"{question_text(result.questions[0])}",
+                run_id,
             )
-        return _error(failure(result))
+        if result.questions:
+            self._keep(tool, paused.call if paused else digest_of(arguments), run_id, journal)
+        return _error(failure(result), run_id)
 
     async def _driven(self, tool: Served, given: Any, ctx: Any, ways: Mapping[str, Any]) -> Result:
         """Return the run, in a task of its own: what cancels the call is not to break into how the
@@ -361,12 +398,7 @@ class WorkflowServer:
     ) -> Any:
         from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
 
-        paused = Paused(tool=tool.name, call=digest_of(arguments), run_id=run_id)
-        state = self._waiting.put(paused)
-        if self.serving.journal is None:
-            self._journals[run_id] = journal
-            while len(self._journals) > self.serving.most_paused:
-                del self._journals[next(iter(self._journals))]
+        state = self._keep(tool, digest_of(arguments), run_id, journal, secrets.token_urlsafe(32))
         asked = {
             f"q{number}": ElicitRequest(
                 params=ElicitRequestFormParams(
@@ -376,6 +408,20 @@ class WorkflowServer:
             for number, question in enumerate(questions, 1)
         }
         return InputRequiredResult(input_requests=dict(asked), request_state=state)
+
+    def _keep(self, tool: Served, call: str, run_id: str, journal: Any, state: str = "") -> str:
+        """Keep a run that waits, and return what it is taken by: a secret, or its id."""
+        paused = Paused(tool=tool.name, call=call, run_id=run_id)
+        if self.serving.journal is None:
+            self._journals[run_id] = journal
+            while len(self._journals) > self.serving.most_paused:
+                del self._journals[next(iter(self._journals))]
+        return self._waiting.put(paused, state or run_id)
+
+
+def _can_answer(ctx: Any) -> bool:
+    """Return whether the client can be asked."""
+    return getattr(ctx.session.client_capabilities, "elicitation", None) is not None
 
 
 class _Live:
@@ -438,10 +484,14 @@ def _done(result: Result, folder: Path | None) -> Any:
     )
 
 
-def _error(text: str) -> Any:
+def _error(text: str, run_id: str = "") -> Any:
+    """Return a failed call; ``run_id``: the run that it was."""
     from mcp_types import CallToolResult, TextContent
 
-    return CallToolResult(content=[TextContent(type="text", text=str(plain(text)))], is_error=True)
+    content: list[Any] = [TextContent(type="text", text=str(plain(text)))]
+    # not as structured content: clients hold that against the output schema, errors too
+    meta: Any = {RUN_ID: run_id} if run_id else None
+    return CallToolResult(content=content, is_error=True, _meta=meta)
 
 
 __all__: Sequence[str] = ["Serving", "WorkflowServer"]

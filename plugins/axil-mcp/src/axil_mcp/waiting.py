@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -57,20 +56,24 @@ class Waiting:
     def __len__(self) -> int:
         return sum(1 for _ in self._shelf)
 
-    def put(self, paused: Paused) -> str:
-        """Keep a run, and return the secret that it is taken by. The oldest makes room for it."""
+    def put(self, paused: Paused, state: str) -> str:
+        """Keep a run under what it is taken by, and return that. The oldest makes room for it."""
         keys = list(self._shelf)
         for key in keys[: max(0, len(keys) - self._most + 1)]:
             self._shelf.remove(key)
-        state = secrets.token_urlsafe(32)
         self._shelf.put(_key(state), replace(paused, until=time.time() + self._keep_seconds))
         return state
 
-    def take(self, state: str, tool: str, call: str) -> Paused | None:
-        """Return the run that waits under a secret; once, and for the same call."""
+    def take(self, state: str, tool: str = "", call: str = "") -> Paused | None:
+        """Return the run that waits under a secret; once, and for the same call.
+
+        Without ``tool`` it is that which waits under its own id.
+        """
         key = _key(state)
         found = self._shelf.look(key)
-        if found is None or (found.tool, found.call) != (tool, call):
+        if found is None or (tool and (found.tool, found.call) != (tool, call)):
+            return None
+        if not tool and found.run_id != state:
             return None
         return found if self._shelf.remove(key) and found.until >= time.time() else None
 

@@ -80,7 +80,7 @@ from axil_serve.app import caller_of, public_message, status_of
 from axil_serve.conversation import (
     Words,
     answer_open,
-    conversation_of,
+    earlier_messages,
     input_from,
     last_nodes,
     output_text,
@@ -91,7 +91,7 @@ from axil_serve.conversation import (
 )
 from axil_serve.errors import NotFound
 from axil_serve.files import RunFile
-from axil_serve.service import OVER, RunService
+from axil_serve.service import OVER, RunService, StreamPermit
 
 log = logging.getLogger("axil_serve")
 
@@ -208,9 +208,11 @@ class _Tasks(RequestHandler):
         """Start a run or answer one; return its task when it has ended or asks."""
         async with _errors():
             call = _Call.of(context)
-            run_id, after = await self._asked(call, params)
-            if not params.configuration.return_immediately:
-                await stopped(self._service, call.caller, run_id, after=after)
+            with self._service.permit(call.caller) as permit:
+                run_id, after = await self._asked(call, params)
+                if not params.configuration.return_immediately:
+                    given: dict[str, Any] = {"after": after, "permit": permit}
+                    await stopped(self._service, call.caller, run_id, **given)
             return await self._task(call, run_id)
 
     async def on_message_send_stream(
@@ -219,13 +221,14 @@ class _Tasks(RequestHandler):
         """Start a run or answer one, and yield what happens until it has ended or asks."""
         async with _errors():
             call = _Call.of(context)
-            run_id, after = await self._asked(call, params)
-            begun = await self._task(call, run_id, is_whole=False)
-            begun.status.CopyFrom(TaskStatus(state=TaskState.TASK_STATE_WORKING))
-            yield begun
-            async with aclosing(self._events(call, run_id, after)) as events:
-                async for event in events:
-                    yield event
+            with self._service.permit(call.caller) as permit:
+                run_id, after = await self._asked(call, params)
+                begun = await self._task(call, run_id, is_whole=False)
+                begun.status.CopyFrom(TaskStatus(state=TaskState.TASK_STATE_WORKING))
+                yield begun
+                async with aclosing(self._events(call, run_id, after, permit)) as events:
+                    async for event in events:
+                        yield event
 
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
@@ -236,11 +239,13 @@ class _Tasks(RequestHandler):
             run = await self._run(call, params.id)
             if run["status"] in OVER:
                 raise UnsupportedOperationError("the task has ended.")
-            steps = await self._service.read(self._service.steps, call.caller, params.id)
-            yield await self._task(call, params.id)
-            async with aclosing(self._events(call, params.id, str(steps[-1]["id"]))) as events:
-                async for event in events:
-                    yield event
+            with self._service.permit(call.caller) as permit:
+                steps = await self._service.read(self._service.steps, call.caller, params.id)
+                yield await self._task(call, params.id)
+                after = str(steps[-1]["id"])
+                async with aclosing(self._events(call, params.id, after, permit)) as events:
+                    async for event in events:
+                        yield event
 
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
         """Return the task of a run."""
@@ -368,7 +373,6 @@ class _Tasks(RequestHandler):
     async def _begun(self, call: _Call, message: Message) -> tuple[str, str]:
         service, caller = self._service, call.caller
         caller.check("look")
-        service.check_streams(caller)
         if message.task_id:
             run = await self._run(call, message.task_id)
             if message.context_id not in ("", run["session"]):
@@ -384,11 +388,7 @@ class _Tasks(RequestHandler):
         session = message.context_id or f"a2a-{secrets.token_hex(8)}"
         given = _value(message)
         if isinstance(given, str) and takes_messages(service, call.workflow):
-            earlier: list[dict[str, Any]] = []
-            for before in reversed(await service.read(service.thread, caller, session)):
-                if (await service.read(service.look, caller, before))["status"] == "done":
-                    earlier = await conversation_of(service, caller, before)
-                    break
+            earlier = await earlier_messages(service, caller, session)
             messages = [*earlier, {"role": "user", "content": given}]
             given = input_from(service, call.workflow, messages)
         files = await self._received(call, message)
@@ -438,7 +438,9 @@ class _Tasks(RequestHandler):
             return []
         return [_file(call.base, run_id, each) for each in files if each.kind == "artifact"]
 
-    async def _events(self, call: _Call, run_id: str, after: str) -> AsyncGenerator[Event]:
+    async def _events(
+        self, call: _Call, run_id: str, after: str, permit: StreamPermit
+    ) -> AsyncGenerator[Event]:
         service, caller = self._service, call.caller
         context_id = str((await self._run(call, run_id))["session"])
 
@@ -452,7 +454,8 @@ class _Tasks(RequestHandler):
             )
 
         words, is_begun = Words(last_nodes(service, call.workflow)), False
-        async with aclosing(until_stopped(service, caller, run_id, after=after)) as events:
+        stream = until_stopped(service, caller, run_id, after=after, permit=permit)
+        async with aclosing(stream) as events:
             async for event in events:
                 known, text = words.fields, words.add(event)
                 if text:

@@ -35,7 +35,7 @@ from axil_serve.conversation import (
     until_stopped,
 )
 from axil_serve.errors import BadRequest
-from axil_serve.service import OVER, RunService, StreamEvent
+from axil_serve.service import OVER, RunService, StreamEvent, StreamPermit
 
 
 class AgUi:
@@ -47,10 +47,13 @@ class AgUi:
         async def run(request: Request) -> Response:
             caller, body = caller_of(request), await body_of(request)
             caller.check("look")
-            service.check_streams(caller)
             name = str(request.path_params["workflow"])
-            run_id, after = await _begun(service, caller, name, body)
-            return event_stream(_Agent(service, caller, name, run_id).frames(after, body))
+            for each in ("threadId", "runId"):
+                text_in(body, each)
+            with service.permit(caller) as permit:
+                run_id, after = await _begun(service, caller, name, body)
+                agent = _Agent(service, caller, run_id, permit)
+                return event_stream(agent.frames(name, after, body), permit)
 
         return [Route("/ag-ui/{workflow}", run, methods=["POST"])]
 
@@ -90,19 +93,24 @@ def _resumed(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 class _Agent:
     """The events of one request."""
 
-    def __init__(self, service: RunService, caller: Caller, name: str, run_id: str) -> None:
+    def __init__(
+        self, service: RunService, caller: Caller, run_id: str, permit: StreamPermit
+    ) -> None:
         self._service, self._caller, self._run_id = service, caller, run_id
-        self._words = Words(last_nodes(service, name))
+        self._permit = permit
+        self._words = Words(frozenset())
         self._open: dict[str, None] = {}  # steps that have started
         self._acted: list[dict[str, Any]] = []  # messages of the calls of tools
         self._is_saying = False
 
-    async def frames(self, after: str, body: Mapping[str, Any]) -> AsyncGenerator[bytes]:
+    async def frames(self, name: str, after: str, body: Mapping[str, Any]) -> AsyncGenerator[bytes]:
         """Yield the events of AG-UI behind a step, as server-sent events."""
-        ids = {name: text_in(body, name) or self._run_id for name in ("threadId", "runId")}
+        self._words = Words(last_nodes(self._service, name))
+        ids = {name: str(body.get(name) or self._run_id) for name in ("threadId", "runId")}
         yield _event("RUN_STARTED", **ids)
         silent = 0
-        events = until_stopped(self._service, self._caller, self._run_id, after=after)
+        ways: dict[str, Any] = {"after": after, "permit": self._permit}
+        events = until_stopped(self._service, self._caller, self._run_id, **ways)
         async with aclosing(events):
             async for event in events:
                 if not event.kind and (silent := silent + 1) % IDLE_EVENTS == 0:

@@ -26,6 +26,8 @@ from typing import Any, BinaryIO, Final, Protocol, cast
 from urllib.parse import quote
 
 from starlette.applications import Starlette
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
@@ -41,11 +43,12 @@ from axil_serve.errors import (
     NotFound,
     TooLarge,
     Unserved,
+    error_data,
 )
 from axil_serve.guard import BodyTooLarge, Guard, Limits
 from axil_serve.openapi import document
 from axil_serve.search import search
-from axil_serve.service import RunService, StreamEvent
+from axil_serve.service import RunService, StreamEvent, StreamPermit
 
 PAGE: Final = {
     "index.html": "text/html; charset=utf-8",
@@ -138,7 +141,11 @@ def app_of(
     inner = Starlette(
         routes=routes,
         lifespan=lifespan,
-        exception_handlers={AxilError: _failed, BodyTooLarge: _too_large},
+        exception_handlers={
+            AxilError: _failed,
+            BodyTooLarge: _too_large,
+            HTTPException: _no_route,
+        },
     )
     return Guard(
         inner,
@@ -159,11 +166,19 @@ def _is_public(path: str) -> bool:
 # ---------------------------------------------------------------------------------- the page
 
 
+def _by_method(handlers: Mapping[str, Handler]) -> Handler:
+    async def handle(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        return await handlers[method](request)
+
+    return handle if len(handlers) > 1 else next(iter(handlers.values()))
+
+
 def _page_routes() -> Iterable[BaseRoute]:
     async def page(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
         if name not in PAGE:
-            return JSONResponse(_error("AX965", "the file does not exist."), 404)
+            return JSONResponse(error_data("AX965", "the file does not exist."), 404)
         content = (files("axil_serve") / "page" / name).read_bytes()
         return Response(content, media_type=PAGE[name], headers={"cache-control": "no-cache"})
 
@@ -202,12 +217,18 @@ class _Api:
             ("GET", f"{run}/files/{{file_id}}", self.download),
             ("POST", UPLOADS, self.upload),
             ("GET", UPLOADS, self.uploads),
+            ("GET", f"{UPLOADS}/{{file_id}}", self.look_at_upload),
+            ("GET", f"{UPLOADS}/{{file_id}}/content", self.read_upload),
             ("DELETE", f"{UPLOADS}/{{file_id}}", self.remove_upload),
             ("GET", "/v1/questions", self.questions),
             ("GET", "/v1/sessions", self.sessions),
             ("GET", "/v1/openapi.json", self.openapi),
         ]
-        return [Route(path, handler, methods=[method]) for method, path, handler in routes]
+        handlers: dict[str, dict[str, Handler]] = {}
+        for method, path, handler in routes:
+            handlers.setdefault(path, {})[method] = handler
+        # one route for each path: the answer to another method lists those that there are
+        return [Route(path, _by_method(own), methods=[*own]) for path, own in handlers.items()]
 
     async def me(self, request: Request) -> Response:
         caller = caller_of(request)
@@ -298,14 +319,13 @@ class _Api:
 
     async def events(self, request: Request) -> Response:
         caller, run_id = caller_of(request), _run(request)
-        self.service.check_streams(caller)  # errors have a status of their own
-        await self.service.read(self.service.look, caller, run_id)
-        query = request.query_params
-        after = request.headers.get("last-event-id", query.get("after", ""))
-        events = self.service.batches(
-            caller, run_id, after=after, live=query.get("live", "1") != "0"
-        )
-        return event_stream(self._frames(events))
+        with self.service.permit(caller) as permit:  # errors have a status of their own
+            await self.service.read(self.service.look, caller, run_id)
+            query = request.query_params
+            after = request.headers.get("last-event-id", query.get("after", ""))
+            live = query.get("live", "1") != "0"
+            events = self.service.batches(caller, run_id, after=after, live=live, permit=permit)
+            return event_stream(self._frames(events), permit)
 
     async def _frames(
         self, batches: AsyncGenerator[Sequence[StreamEvent]]
@@ -362,18 +382,47 @@ class _Api:
         return JSONResponse({"sessions": list(found.values())})
 
     async def upload(self, request: Request) -> Response:
-        name, kind = request.query_params.get("name", ""), request.headers.get("content-type", "")
-        caller = caller_of(request)
-        upload = await self.service.upload(caller, name, kind, request.stream())
-        return JSONResponse(asdict(upload), 201)
+        caller, kind = caller_of(request), request.headers.get("content-type", "")
+        if kind.partition(";")[0].strip() != "multipart/form-data":
+            name = request.query_params.get("name", "file")
+            upload = await self.service.upload(caller, name, kind, request.stream())
+            return JSONResponse(upload.data(), 201)
+        caller.check("run")
+        try:
+            # starlette reads forms with python_multipart
+            async with request.form(max_files=1, max_fields=10) as form:
+                given: Any = form.get("file")
+                if set(form) - {"file", "purpose"} or not isinstance(given, UploadFile):
+                    message = "the form is not a file and its purpose."
+                    raise BadRequest("AX966", message, "Send the fields file and purpose.")
+                name, kind = given.filename or "", given.content_type or ""
+                upload = await self.service.upload(
+                    caller, name, kind, _chunks(given), purpose=str(form.get("purpose") or "")
+                )
+        except HTTPException as error:
+            raise BadRequest("AX966", f"the form cannot be read: {error.detail}") from error
+        return JSONResponse(upload.data(), 201)
 
     async def uploads(self, request: Request) -> Response:
-        found = await self.service.uploads(caller_of(request))
-        return JSONResponse({"files": [asdict(each) for each in found]})
+        query = request.query_params
+        found = [each.data() for each in await self.service.uploads(caller_of(request))]
+        wanted = [
+            each for each in found if query.get("purpose", each["purpose"]) == each["purpose"]
+        ]
+        wanted.sort(key=lambda each: each["created_at"])
+        return JSONResponse({"files": found, **page_of(wanted, query)})
+
+    async def look_at_upload(self, request: Request) -> Response:
+        found = await self.service.find_upload(caller_of(request), _file(request))
+        return JSONResponse(found.data())
+
+    async def read_upload(self, request: Request) -> Response:
+        found, file = await self.service.open_upload(caller_of(request), _file(request))
+        return file_response(file, found.name, found.size, found.media_type)
 
     async def remove_upload(self, request: Request) -> Response:
         await self.service.remove_upload(caller_of(request), _file(request))
-        return JSONResponse({})
+        return JSONResponse({"id": _file(request), "object": "file", "deleted": True})
 
     async def run_files(self, request: Request) -> Response:
         files, left_out = await self.service.run_files(caller_of(request), _run(request))
@@ -382,15 +431,7 @@ class _Api:
     async def download(self, request: Request) -> Response:
         caller, run_id = caller_of(request), _run(request)
         found, file = await self.service.open_file(caller, run_id, _file(request))
-        headers = {
-            "content-length": str(found.size),
-            # never shown as a page of this server, whatever is in it
-            "content-disposition": f"attachment; filename*=UTF-8''{quote(Path(found.path).name)}",
-            "content-security-policy": "default-src 'none'; sandbox",
-        }
-        return StreamingResponse(
-            _content(file, found.size), media_type=found.media_type, headers=headers
-        )
+        return file_response(file, Path(found.path).name, found.size, found.media_type)
 
     async def openapi(self, request: Request) -> Response:
         return JSONResponse(document())
@@ -454,11 +495,54 @@ def fields_in(body: Mapping[str, Any], name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
+def page_of(items: Sequence[Mapping[str, Any]], query: Mapping[str, str]) -> dict[str, Any]:
+    """Return a page of a list as OpenAI's clients read it.
+
+    Args:
+        items: the first one first, each with an ``id``.
+        query: ``order`` (``desc`` unless ``asc``), ``after``, the id of an item, and ``limit``.
+    Raises: BadRequest (AX966); NotFound (AX965): there is no such item.
+    """
+    order, after, ids = query.get("order", "desc"), query.get("after", ""), list[Any]()
+    if order not in ("asc", "desc"):
+        raise BadRequest("AX966", 'expected "asc" or "desc".', where="order")
+    listed = list(items) if order == "asc" else list(items)[::-1]
+    if after:
+        ids = [each["id"] for each in listed]
+        if after not in ids:
+            raise NotFound("AX965", "the list has no such item.", where="after")
+        listed = listed[ids.index(after) + 1 :]
+    page = listed[: _number(query.get("limit", "10000")) or 1]
+    return {
+        "object": "list",
+        "data": page,
+        "first_id": page[0]["id"] if page else None,
+        "last_id": page[-1]["id"] if page else None,
+        "has_more": len(page) < len(listed),
+    }
+
+
 def _texts_in(body: Mapping[str, Any], name: str) -> list[str]:
     found: Any = body.get(name) or []
     if isinstance(found, list) and all(isinstance(e, str) for e in cast("list[Any]", found)):
         return cast("list[str]", found)
     raise BadRequest("AX966", f"{name} is not a list of texts.", 'Send ["…"].')
+
+
+def file_response(file: BinaryIO, name: str, size: int, media_type: str) -> Response:
+    """Return the content of a file, which is closed at its end."""
+    headers = {
+        "content-length": str(size),
+        # never shown as a page of this server, whatever is in it
+        "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
+        "content-security-policy": "default-src 'none'; sandbox",
+    }
+    return StreamingResponse(_content(file, size), media_type=media_type, headers=headers)
+
+
+async def _chunks(file: UploadFile) -> AsyncIterator[bytes]:
+    while chunk := await file.read(_CHUNK):
+        yield chunk
 
 
 def _content(file: BinaryIO, size: int) -> Iterator[bytes]:
@@ -477,10 +561,22 @@ def frame(kind: str, data: Any, *, id: str = "") -> bytes:
     return "\n".join([*lines, f"data: {json.dumps(data)}", "", ""]).encode()
 
 
-def event_stream(frames: AsyncIterator[bytes]) -> Response:
-    """Return a response of server-sent events."""
-    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return StreamingResponse(frames, media_type="text/event-stream", headers=headers)
+def event_stream(frames: AsyncIterator[bytes], permit: StreamPermit) -> Response:
+    """Return a response of server-sent events, which gives the permit back at its end."""
+    return _EventStream(frames, permit)
+
+
+class _EventStream(StreamingResponse):
+    def __init__(self, frames: AsyncIterator[bytes], permit: StreamPermit) -> None:
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        super().__init__(frames, media_type="text/event-stream", headers=headers)
+        permit.is_handed_over, self._permit = True, permit
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:  # also of a client that was gone before the first byte
+            self._permit.close()
 
 
 def _run(request: Request) -> str:
@@ -535,15 +631,26 @@ def public_message(error: AxilError) -> str:
 async def _failed(request: Request, error: Any) -> Response:
     if status_of(error) == 500:
         log.error("%s %s failed: %s", request.method, request.url.path, error)
-    return JSONResponse(_error(error.id, public_message(error)), status_of(error))
+    return refused(error)
 
 
 async def _too_large(request: Request, error: Any) -> Response:
-    return JSONResponse(_error("AX964", "the body is too large."), 413)
+    return JSONResponse(error_data("AX964", "the body is too large."), 413)
 
 
-def _error(id: str, message: str) -> dict[str, Any]:
-    return {"error": {"id": id, "message": message}}
+async def _no_route(request: Request, error: Any) -> Response:
+    """Answer a path or a method that no route has, and what a protocol refuses by its status."""
+    id = "AX964" if error.status_code == 503 else "AX962" if error.status_code == 403 else "AX965"
+    said = str(error.detail)
+    if error.status_code in (404, 405):
+        said = f"{request.method} {request.url.path:.200} is not served."
+    return JSONResponse(error_data(id, said), error.status_code, headers=error.headers)
+
+
+def refused(error: AxilError) -> Response:
+    """Return an error as the answer to a request."""
+    data = error_data(error.id, public_message(error), getattr(error, "where", ""))
+    return JSONResponse(data, status_of(error))
 
 
 __all__ = [
@@ -556,8 +663,11 @@ __all__ = [
     "caller_of",
     "event_stream",
     "fields_in",
+    "file_response",
     "frame",
+    "page_of",
     "public_message",
+    "refused",
     "status_of",
     "text_in",
 ]

@@ -5,12 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, cast
+from itertools import islice
+from typing import Any, Final, cast
 
 from axil.plugin import EXIT
 from axil_serve.access import Caller
 from axil_serve.errors import BadRequest
-from axil_serve.service import OVER, RunService, StreamEvent
+from axil_serve.service import OVER, RunService, StreamEvent, StreamPermit
+
+PARTS: Final = ("image", "file", "audio")
+"""The parts of a message that are no texts, as axil has them."""
+
+
+_LATEST: Final = 200
+"""The latest runs, among which one is looked for that asks."""
 
 
 def input_of(service: RunService, name: str, body: Mapping[str, Any]) -> Any:
@@ -26,8 +34,19 @@ def input_from(service: RunService, name: str, messages: Sequence[Mapping[str, A
     """
     if not takes_messages(service, name):
         return content_text(messages[-1].get("content"))
-    given = [{"role": m["role"], "content": content_text(m.get("content"))} for m in messages]
+    given = [{"role": m["role"], "content": _content(m.get("content"))} for m in messages]
     return {"messages": given} if _payload(service, name) == "state" else given
+
+
+def _content(content: Any) -> Any:
+    """Return the content of a message for a workflow: a text, or parts that are not texts alone."""
+    if isinstance(content, list):
+        parts = cast("list[Any]", content)
+        if any(
+            cast("dict[str, Any]", p).get("type") in PARTS for p in parts if isinstance(p, dict)
+        ):
+            return parts
+    return content_text(content)
 
 
 def takes_messages(service: RunService, name: str) -> bool:
@@ -61,6 +80,16 @@ async def continuing_input(
             replies = [at for at, each in enumerate(messages) if each["role"] == "assistant"]
             return input_from(service, name, messages[replies[-1] + 1 if replies else 0 :])
     return input_from(service, name, messages)
+
+
+async def earlier_messages(
+    service: RunService, caller: Caller, session: str
+) -> list[dict[str, Any]]:
+    """Return the messages of the last run of a session that is done."""
+    for before in reversed(await service.read(service.thread, caller, session)):
+        if (await service.read(service.look, caller, before))["status"] == "done":
+            return await conversation_of(service, caller, before)
+    return []
 
 
 async def conversation_of(service: RunService, caller: Caller, run_id: str) -> list[dict[str, Any]]:
@@ -109,14 +138,43 @@ async def answer_open(
     return after
 
 
+def find_asking(
+    service: RunService, caller: Caller, name: str, messages: Sequence[Mapping[str, Any]]
+) -> str:
+    """Return the run that a conversation answers, of a client that sends nothing but its messages;
+    empty: there is none.
+
+    It is the last run of the workflow that received what was said before, asks, and asks what the
+    message before the last one says.
+    """
+    if len(messages) < 3 or messages[-2]["role"] != "assistant":
+        return ""
+    said = content_text(messages[-2].get("content"))
+    given = input_from(service, name, messages[:-2])
+    for run in islice(service.list(caller, workflow=name), _LATEST):
+        if run["status"] in (*OVER, "queued"):
+            continue
+        found = service.look(caller, run["run_id"])
+        is_it = found["questions"] and output_text(found) == said
+        if is_it and only_field(found["input"]) == only_field(given):
+            return str(run["run_id"])
+    return ""
+
+
 async def until_stopped(
-    service: RunService, caller: Caller, run_id: str, *, after: str = ""
+    service: RunService,
+    caller: Caller,
+    run_id: str,
+    *,
+    after: str = "",
+    permit: StreamPermit | None = None,
 ) -> AsyncGenerator[StreamEvent]:
     """Yield the events of a run until it has ended, or waits for a person.
 
-    A run that is paused because all its bodies sleep has not stopped.
+    A run that is paused because all its bodies sleep has not stopped. ``permit``: as of
+    ``RunService.stream``.
     """
-    async with aclosing(service.stream(caller, run_id, after=after)) as events:
+    async with aclosing(service.stream(caller, run_id, after=after, permit=permit)) as events:
         async for event in events:
             yield event
             if event.kind != "step" or event.data["kind"] != "ended":
@@ -128,10 +186,16 @@ async def until_stopped(
 
 
 async def stopped(
-    service: RunService, caller: Caller, run_id: str, *, after: str = ""
+    service: RunService,
+    caller: Caller,
+    run_id: str,
+    *,
+    after: str = "",
+    permit: StreamPermit | None = None,
 ) -> dict[str, Any]:
     """Return a run when it has ended, or waits for a person."""
-    async with aclosing(until_stopped(service, caller, run_id, after=after)) as events:
+    events = until_stopped(service, caller, run_id, after=after, permit=permit)
+    async with aclosing(events):
         async for _ in events:
             pass
     return await service.result(caller, run_id)
@@ -215,7 +279,8 @@ def messages_in(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 def content_text(content: Any) -> str:
     """Return the text of a message's content, a text or parts of text.
 
-    Raises: BadRequest (AX966): a part is something else.
+    A part that a run has in its folder is left out. Raises: BadRequest (AX966): one is something
+    else.
 
     >>> content_text([{"type": "input_text", "text": "a"}, {"type": "text", "text": "b"}])
     'ab'
@@ -224,6 +289,8 @@ def content_text(content: Any) -> str:
         return "" if content is None else str(content)
     texts: list[str] = []
     for part in cast("list[Any]", content):
+        if isinstance(part, dict) and "path" in part:
+            continue
         text: Any = cast("dict[str, Any]", part).get("text") if isinstance(part, dict) else part
         if not isinstance(text, str):
             message = "a part of the content of a message is not a text."
@@ -244,6 +311,14 @@ def question_text(question: Mapping[str, Any]) -> str:
     return "\n\n".join(filter(None, parts))
 
 
+def only_field(value: Any) -> Any:
+    """Return the value of the only field of a mapping; what is something else as it is."""
+    if not isinstance(value, dict):
+        return value
+    fields = cast("dict[str, Any]", value)
+    return next(iter(fields.values())) if len(fields) == 1 else fields
+
+
 def output_text(run: Mapping[str, Any]) -> str:
     """Return the output of a run as a text; of one that asks, its first question."""
     if run["questions"]:
@@ -251,23 +326,26 @@ def output_text(run: Mapping[str, Any]) -> str:
     output: Any = run["output"]
     if (messages := _messages_of(output)) is not None:
         return content_text(messages[-1]["content"])
-    if isinstance(output, dict) and len(cast("dict[str, Any]", output)) == 1:
-        [output] = cast("dict[str, Any]", output).values()
+    output = only_field(output)
     if output is None or isinstance(output, str):
         return output or ""
     return json.dumps(output, ensure_ascii=False)
 
 
 __all__ = [
+    "PARTS",
     "Words",
     "answer_open",
     "content_text",
     "continuing_input",
     "conversation_of",
+    "earlier_messages",
+    "find_asking",
     "input_from",
     "input_of",
     "last_nodes",
     "messages_in",
+    "only_field",
     "output_text",
     "question_text",
     "stopped",

@@ -173,7 +173,7 @@ def run_data(entries: Sequence[Entry], status: str) -> dict[str, Any]:
     result = outline(entries)
     waiting = [] if status in OVER else [q for q in open_questions(entries) if q.kind != "timer"]
     return {
-        "input": plain(thaw(result.input)),
+        "input": plain(thaw(result.input or _given_state(entries))),
         "output": plain(thaw(result.output)),
         "error": result.error,
         "seconds": result.seconds,
@@ -181,6 +181,14 @@ def run_data(entries: Sequence[Entry], status: str) -> dict[str, Any]:
         "nodes": [plain(node) for node in result.nodes],
         "questions": [question_data(question) for question in waiting],
     }
+
+
+def _given_state(entries: Sequence[Entry]) -> Any:
+    """Return what the state of a run began with: the input of a typed graph."""
+    for entry in entries:
+        if entry.kind == "run":
+            return decode_value(entry.data.get("values", {}))
+    return {}
 
 
 # ------------------------------------------------------------------------------------- plans

@@ -13,7 +13,20 @@ AxilError
 
 from __future__ import annotations
 
+from typing import Any
+
 from axil.plugin import ProblemError
+
+
+def error_data(
+    id: str, message: str, where: str = "", *, type: str = "invalid_request_error"
+) -> dict[str, Any]:
+    """Return the body of an answer with an error, as OpenAI's clients read it too.
+
+    ``where``: the parameter that is wrong.
+    """
+    shown = {"id": id, "message": message, "type": type, "code": id, "param": where or None}
+    return {"error": shown}
 
 
 class ServeFault(ProblemError):
@@ -57,4 +70,5 @@ __all__ = [
     "ServeFault",
     "TooLarge",
     "Unserved",
+    "error_data",
 ]

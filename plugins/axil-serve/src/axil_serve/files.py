@@ -17,11 +17,12 @@ import re
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from axil_serve.errors import BadRequest, NotFound, TooLarge
 
@@ -48,6 +49,25 @@ class Upload:
     """Bytes."""
     media_type: str
     sha256: str
+    purpose: str = "user_data"
+    """As clients of OpenAI's file API say it; nothing depends on it."""
+    created: int = 0
+    """Seconds since 1970."""
+
+    def data(self) -> dict[str, Any]:
+        """Return it as an answer: in axil's words, and in those of OpenAI's file API."""
+        own = {name: getattr(self, name) for name in ("name", "size", "media_type", "sha256")}
+        return {
+            "file_id": self.file_id,
+            **own,
+            "id": self.file_id,
+            "object": "file",
+            "bytes": self.size,
+            "created_at": self.created,
+            "filename": self.name,
+            "purpose": self.purpose,
+            "status": "processed",
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +102,13 @@ class RunFiles:
     # ------------------------------------------------------------------------------- uploads
 
     async def save(
-        self, owner: str, name: str, media_type: str, chunks: AsyncIterable[bytes]
+        self,
+        owner: str,
+        name: str,
+        media_type: str,
+        chunks: AsyncIterable[bytes],
+        *,
+        purpose: str = "",
     ) -> Upload:
         """Store an upload.
 
@@ -113,6 +139,8 @@ class RunFiles:
                 size=size,
                 media_type=_media_type(name, media_type),
                 sha256=digest.hexdigest(),
+                purpose=purpose[:_LONGEST_NAME] or "user_data",
+                created=int(time.time()),
             )
             (temporary / "upload.json").write_text(json.dumps(asdict(upload)), "utf-8")
             os.replace(temporary, place / upload.file_id)
@@ -131,13 +159,21 @@ class RunFiles:
         with suppress(FileNotFoundError):
             for folder in os.scandir(self._place(owner)):
                 with suppress(NotFound):
-                    found.append(self._upload(owner, folder.name))
+                    found.append(self.upload(owner, folder.name))
         return sorted(found, key=lambda each: (each.name, each.file_id))
 
     def remove(self, owner: str, file_id: str) -> None:
         """Remove an upload; the copies that runs received stay. Raises: NotFound (AX965)."""
-        self._upload(owner, file_id)
+        self.upload(owner, file_id)
         shutil.rmtree(self._place(owner) / file_id, ignore_errors=True)
+
+    def open_upload(self, owner: str, file_id: str) -> tuple[Upload, BinaryIO]:
+        """Open an upload to read from. Raises: NotFound (AX965)."""
+        found = self.upload(owner, file_id)
+        try:
+            return found, open(self._place(owner) / file_id / "content", "rb")
+        except FileNotFoundError:  # it was removed meanwhile
+            raise _no_upload(file_id) from None
 
     def found(self, owner: str, file_ids: Iterable[str]) -> list[Upload]:
         """Return uploads of a caller by their ids.
@@ -145,7 +181,7 @@ class RunFiles:
         Raises: NotFound (AX965): the caller has no such upload; BadRequest (AX966): two have one
         name.
         """
-        uploads = [self._upload(owner, file_id) for file_id in dict.fromkeys(file_ids)]
+        uploads = [self.upload(owner, file_id) for file_id in dict.fromkeys(file_ids)]
         names = [each.name for each in uploads]
         if len(set(names)) < len(names):
             message = "two of the files have the same name."
@@ -156,13 +192,17 @@ class RunFiles:
         # a name of a caller may be "..": its digest is the name of the folder
         return self.root / _UPLOADS / hashlib.sha256(owner.encode()).hexdigest()[:32]
 
-    def _upload(self, owner: str, file_id: str) -> Upload:
+    def upload(self, owner: str, file_id: str) -> Upload:
+        """Return an upload of a caller. Raises: NotFound (AX965)."""
         if _ID.fullmatch(file_id):
             try:
                 text = (self._place(owner) / file_id / "upload.json").read_text("utf-8")
                 upload = Upload(**json.loads(text))
                 texts = (upload.file_id, upload.name, upload.media_type, upload.sha256)
-                if type(upload.size) is int and all(type(each) is str for each in texts):
+                numbers = (upload.size, upload.created)
+                if all(type(each) is int for each in numbers) and all(
+                    type(each) is str for each in (*texts, upload.purpose)
+                ):
                     return upload
                 raise ValueError("a field is of another type")
             except FileNotFoundError:
@@ -174,8 +214,7 @@ class RunFiles:
                 RecursionError,
             ) as error:  # as if it had not arrived
                 log.warning("the upload %s cannot be read: %s", file_id, error)
-        message = f'there is no upload "{file_id:.100}".'
-        raise NotFound("AX965", message, "List the uploads with GET /v1/files.")
+        raise _no_upload(file_id)
 
     # ---------------------------------------------------------------------- folders of runs
 
@@ -231,6 +270,11 @@ class RunFiles:
                     return _run_file(parts, os.fstat(file.fileno()).st_size), file
         message = f'the run has no file "{file_id:.100}".'
         raise NotFound("AX965", message, "List the files with GET /v1/runs/RUN_ID/files.")
+
+
+def _no_upload(file_id: str) -> NotFound:
+    message = f'there is no upload "{file_id:.100}".'
+    return NotFound("AX965", message, "List the uploads with GET /v1/files.")
 
 
 def digests(uploads: Iterable[Upload]) -> Mapping[str, str]:

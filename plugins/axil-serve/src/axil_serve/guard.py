@@ -16,6 +16,7 @@ from typing import Any, Final
 from axil.plugin import answer_without_secrets
 from axil_cli import HOST
 from axil_serve.access import Access
+from axil_serve.errors import error_data
 
 Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -214,7 +215,7 @@ async def _refuse(
     message: str,
     more: Iterable[tuple[bytes, bytes]] = (),
 ) -> None:
-    body = json.dumps({"error": {"id": id, "message": message}}).encode()
+    body = json.dumps(error_data(id, message)).encode()
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),

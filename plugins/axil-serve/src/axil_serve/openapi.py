@@ -19,12 +19,20 @@ _FILE: Final[dict[str, Any]] = {
         "size": {"type": "integer"},
         "media_type": _TEXT,
         "sha256": _TEXT,
+        "id": _TEXT,
+        "object": {"const": "file"},
+        "bytes": {"type": "integer"},
+        "created_at": {"type": "integer"},
+        "filename": _TEXT,
+        "purpose": _TEXT,
+        "status": _TEXT,
     },
     "required": ["file_id", "name", "size", "media_type", "sha256"],
 }
 _RUN: Final = "/v1/runs/{run_id}"
 _CONTENT: Final = f"{_RUN}/files/{{file_id}}"
 _UPLOADS: Final = "/v1/files"
+_UPLOAD: Final = "/v1/files/{file_id}"
 
 # path, method, what it does, right, fields of the body, required ones, status, answer
 _ROUTES: Final[
@@ -110,7 +118,7 @@ _ROUTES: Final[
         "post",
         "Answer open questions, by their ids.",
         "answer",
-        {"answers": _FIELDS},
+        {"answers": {**_FIELDS, "minProperties": 1}},
         ("answers",),
         202,
         _NOTHING,
@@ -159,7 +167,9 @@ _ROUTES: Final[
         _FILE,
     ),
     (_UPLOADS, "get", "The uploads of the caller.", "look", {}, (), 200, _FIELDS),
-    (f"{_UPLOADS}/{{file_id}}", "delete", "Remove an upload.", "run", {}, (), 200, _NOTHING),
+    (_UPLOAD, "get", "An upload of the caller.", "look", {}, (), 200, _FILE),
+    (f"{_UPLOAD}/content", "get", "The content of an upload.", "look", {}, (), 200, _BYTES),
+    (_UPLOAD, "delete", "Remove an upload.", "run", {}, (), 200, _NOTHING),
     (
         "/v1/sessions",
         "get",
@@ -171,7 +181,11 @@ _ROUTES: Final[
         _FIELDS,
     ),
 )
-_MEDIA: Final = {f"{_RUN}/events": "text/event-stream", _CONTENT: "application/octet-stream"}
+_MEDIA: Final = {
+    f"{_RUN}/events": "text/event-stream",
+    _CONTENT: "*/*",
+    f"{_UPLOAD}/content": "*/*",
+}
 """Media types of answers; all others are JSON."""
 _HEADERS: Final = {
     (f"{_RUN}/events", "get"): "Last-Event-ID",
@@ -180,9 +194,18 @@ _HEADERS: Final = {
 _QUERIES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("/v1/search", "get"): ("q",),
     (_UPLOADS, "post"): ("name",),
+    (_UPLOADS, "get"): ("purpose", "order", "after", "limit"),
     ("/v1/runs", "get"): ("status", "session", "workflow", "limit", "after"),
     (f"{_RUN}/state", "get"): ("at",),
     (f"{_RUN}/events", "get"): ("after", "live"),
+}
+
+
+_QUERY_SCHEMAS: Final[dict[str, dict[str, Any]]] = {
+    "limit": {"type": "string", "pattern": "^[0-9]{1,9}$"},
+    "name": {"type": "string", "minLength": 1, "default": "file"},
+    "order": {"enum": ["asc", "desc"]},
+    "q": {"type": "string", "pattern": "\\S"},
 }
 
 
@@ -218,8 +241,15 @@ def document() -> dict[str, Any]:
             body = {"required": True, "content": {"application/json": {"schema": schema}}}
             operation["requestBody"] = body
         elif (path, method) == (_UPLOADS, "post"):
-            content = {"application/octet-stream": {"schema": _BYTES}}
-            operation["requestBody"] = {"required": True, "content": content}
+            form = {"type": "object", "properties": {"file": _BYTES, "purpose": _TEXT}}
+            content: dict[str, Any] = {
+                "application/octet-stream": {"schema": _BYTES},
+                "multipart/form-data": {"schema": {**form, "required": ["file"]}},
+            }
+            operation["requestBody"] = {
+                "required": False,
+                "content": content,
+            }  # a file may be empty
         paths.setdefault(path, {})[method] = operation
     return {
         "openapi": "3.1.0",
@@ -254,8 +284,8 @@ def _parameters(path: str, method: str) -> list[dict[str, Any]]:
         if f"{{{name}}}" in path:
             found.append({"name": name, "in": "path", "required": True, "schema": _TEXT})
     for name in _QUERIES.get((path, method), ()):
-        is_needed = (path, name) == (_UPLOADS, "name")
-        found.append({"name": name, "in": "query", "required": is_needed, "schema": _TEXT})
+        schema = _QUERY_SCHEMAS.get(name, _TEXT)
+        found.append({"name": name, "in": "query", "required": name == "q", "schema": schema})
     if (path, method) in _HEADERS:
         found.append({"name": _HEADERS[path, method], "in": "header", "schema": _TEXT})
     return found

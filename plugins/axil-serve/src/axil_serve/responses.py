@@ -2,13 +2,14 @@
 
 A response is a run, and its id is that of the run. ``previous_response_id`` names the run that the
 new one continues: both are in one session. Where that run waits for a person, the input is the
-answer, and the response is that of the same run.
+answer, and the response is that of the same run. A conversation is a session.
 """
 
 from __future__ import annotations
 
+import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -17,7 +18,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from axil import AxilError
 from axil_serve.access import Caller
 from axil_serve.app import (
     IDLE_EVENTS,
@@ -27,24 +27,29 @@ from axil_serve.app import (
     event_stream,
     fields_in,
     frame,
+    page_of,
     text_in,
 )
-from axil_serve.chat import refused, run_summary
+from axil_serve.chat import run_summary
 from axil_serve.conversation import (
     Words,
     answer_open,
     content_text,
     conversation_of,
+    earlier_messages,
     input_from,
     last_nodes,
     messages_in,
-    output_text,
     stopped,
     takes_messages,
     until_stopped,
 )
+from axil_serve.conversations import Conversations, items_of, received
 from axil_serve.errors import BadRequest
-from axil_serve.service import OVER, RunService
+from axil_serve.parameters import RESPONSES, TEXT, check_parameters, kept_of
+from axil_serve.parts import given_messages
+from axil_serve.replies import ReplyFormat, reply_format
+from axil_serve.service import OVER, RunService, StreamPermit
 
 _STATUSES: Final = {
     "queued": "queued",
@@ -58,16 +63,18 @@ _STATUSES: Final = {
 
 
 class Responses:
-    """Workflows as models of OpenAI's Responses."""
+    """Workflows as models of OpenAI's Responses, and sessions as its conversations."""
 
     def routes(self, service: RunService) -> Iterable[BaseRoute]:
-        """Return the routes below ``/v1/responses``."""
+        """Return the routes below ``/v1/responses`` and ``/v1/conversations``."""
         responses = _Responses(service)
         one = "/v1/responses/{run_id}"
         return [
             Route("/v1/responses", responses.create, methods=["POST"]),
-            Route(one, responses.retrieve, methods=["GET"]),
+            Route(one, responses.one, methods=["GET", "DELETE"]),
             Route(f"{one}/cancel", responses.cancel, methods=["POST"]),
+            Route(f"{one}/input_items", responses.input_items, methods=["GET"]),
+            *Conversations(service).routes(),
         ]
 
 
@@ -84,39 +91,55 @@ class _Responses:
         self._service = service
 
     async def create(self, request: Request) -> Response:
-        try:
-            caller, body = caller_of(request), await body_of(request)
-            caller.check("look")
-            self._service.check_streams(caller)
+        caller, body = caller_of(request), await body_of(request)
+        caller.check("look")
+        check_parameters(body, RESPONSES)
+        check_parameters(fields_in(body, "text"), TEXT, "text.")
+        await asyncio.to_thread(_format_of, fields_in(body, "text"))
+        with self._service.permit(caller) as permit:
             asked = await self._asked(caller, body)
             if body.get("stream"):
-                return event_stream(self._streamed(caller, asked))
-            if body.get("background"):
-                run = await self._look(caller, asked.run_id)
-            else:
-                run = await stopped(self._service, caller, asked.run_id, after=asked.after)
-            return JSONResponse(_response(run))
-        except AxilError as error:
-            return refused(error)
+                return event_stream(self._streamed(caller, asked, permit), permit)
+            if not body.get("background"):
+                given: dict[str, Any] = {"after": asked.after, "permit": permit}
+                await stopped(self._service, caller, asked.run_id, **given)
+        return await self._answered(caller, asked.run_id)
+
+    async def one(self, request: Request) -> Response:
+        return await (self.delete if request.method == "DELETE" else self.retrieve)(request)
 
     async def retrieve(self, request: Request) -> Response:
-        try:
-            if request.query_params.get("stream", "false") != "false":
-                message = "the stream of a response that was created before is not repeated."
-                raise BadRequest("AX966", message, "Follow GET /v1/runs/RUN_ID/events.")
-            caller = caller_of(request)
-            run = await self._look(caller, str(request.path_params["run_id"]))
-            return JSONResponse(_response(run))
-        except AxilError as error:
-            return refused(error)
+        if request.query_params.get("stream", "false") != "false":
+            message = "the stream of a response that was created before is not repeated."
+            raise BadRequest("AX966", message, "Follow GET /v1/runs/RUN_ID/events.", "stream")
+        _check_includes(request)
+        return await self._answered(caller_of(request), _run(request))
 
     async def cancel(self, request: Request) -> Response:
-        try:
-            caller, run_id = caller_of(request), str(request.path_params["run_id"])
-            await self._service.cancel(caller, run_id)
-            return JSONResponse(_response(await self._look(caller, run_id)))
-        except AxilError as error:
-            return refused(error)
+        caller, run_id = caller_of(request), _run(request)
+        await self._service.cancel(caller, run_id)
+        return await self._answered(caller, run_id)
+
+    async def delete(self, request: Request) -> Response:
+        run_id = _run(request)
+        await self._service.remove(caller_of(request), run_id)
+        return JSONResponse({"id": run_id, "object": "response", "deleted": True})
+
+    async def input_items(self, request: Request) -> Response:
+        """Answer with the messages that the run of a response received."""
+        _check_includes(request)
+        run = await self._look(caller_of(request), _run(request))
+        items = items_of(run["run_id"], received(run["input"]))
+        return JSONResponse(page_of(items, request.query_params))
+
+    async def _answered(self, caller: Caller, run_id: str) -> Response:
+        run = await self._look(caller, run_id)
+        return JSONResponse(_response(run, *await self._reply(run)))
+
+    async def _reply(self, run: Mapping[str, Any]) -> tuple[str, str]:
+        """Return the text of a response, and what is wrong with it, by its kept format."""
+        form = await asyncio.to_thread(_format_of, run["metadata"].get("text", {}))
+        return await form.reply(run)
 
     async def _look(self, caller: Caller, run_id: str) -> dict[str, Any]:
         return await self._service.result(caller, run_id)
@@ -126,33 +149,56 @@ class _Responses:
         service, name = self._service, text_in(body, "model")
         previous, session = text_in(body, "previous_response_id"), _session(body)
         given: Any = body.get("input")
-        messages = list[dict[str, Any]]() if isinstance(given, dict) else _messages(given)
+        messages, files = list[dict[str, Any]](), list[str]()
+        if not isinstance(given, dict):
+            messages, files = await given_messages(service, caller, _messages(given))
         if previous:
             run = await self._look(caller, previous)
             if run["questions"]:
-                if messages:
-                    given = content_text(messages[-1].get("content"))
-                after = await answer_open(service, caller, previous, given)
-                return _Asked(run_id=previous, after=after)
+                return await self._answer(caller, previous, messages, given)
             session = await self._continued(caller, run)
+        if session and not previous and (asking := await self._asking(caller, session)):
+            return await self._answer(caller, asking, messages, given)
+        prompt = text_in(body, "instructions")
+        if prompt and not (messages and takes_messages(service, name)):
+            message = "the workflow takes no messages, and so no instructions."
+            raise BadRequest("AX966", message, "Leave them out.", "instructions")
         if messages:
             if takes_messages(service, name):
-                earlier = await conversation_of(service, caller, previous) if previous else []
-                prompt = text_in(body, "instructions")
+                earlier = list[dict[str, Any]]()
+                if previous:
+                    earlier = await conversation_of(service, caller, previous)
+                elif session:
+                    earlier = await earlier_messages(service, caller, session)
                 head = [{"role": "system", "content": prompt}] if prompt else []
                 messages = [*head, *earlier, *messages]
             given = input_from(service, name, messages)
-        run_id = await service.start(
-            caller,
-            name,
-            given,
-            session=session or f"responses-{secrets.token_hex(8)}",
-            metadata={
+        own: dict[str, Any] = {
+            "session": session or f"responses-{secrets.token_hex(8)}",
+            "files": files,
+            "metadata": {
                 "response": fields_in(body, "metadata"),
                 **({"previous_response_id": previous} if previous else {}),
+                **({"text": body["text"]} if body.get("text") else {}),
+                **kept_of(body),
             },
-        )
-        return _Asked(run_id=run_id)
+        }
+        return _Asked(run_id=await service.start(caller, name, given, **own))
+
+    async def _answer(
+        self, caller: Caller, run_id: str, messages: Sequence[Mapping[str, Any]], given: Any
+    ) -> _Asked:
+        """Answer the run with the last message, or with data."""
+        answer: Any = content_text(messages[-1].get("content")) if messages else given
+        after = await answer_open(self._service, caller, run_id, answer)
+        return _Asked(run_id=run_id, after=after)
+
+    async def _asking(self, caller: Caller, session: str) -> str:
+        """Return the run of a session that waits for a person; empty: none does."""
+        thread = await self._service.read(self._service.thread, caller, session)
+        for run_id in reversed(thread):
+            return run_id if (await self._look(caller, run_id))["questions"] else ""
+        return ""
 
     async def _continued(self, caller: Caller, run: Mapping[str, Any]) -> str:
         """Return the session of a run. Raises: BadRequest (AX966): it cannot be continued there."""
@@ -167,7 +213,9 @@ class _Responses:
                 raise BadRequest("AX966", message, hint)
         return str(run["session"])
 
-    async def _streamed(self, caller: Caller, asked: _Asked) -> AsyncGenerator[bytes]:
+    async def _streamed(
+        self, caller: Caller, asked: _Asked, permit: StreamPermit
+    ) -> AsyncGenerator[bytes]:
         number, service, run_id = -1, self._service, asked.run_id
 
         def event(type: str, **data: Any) -> bytes:
@@ -177,10 +225,12 @@ class _Responses:
             return frame(type, {"type": type, "sequence_number": number, **data})
 
         run = await self._look(caller, run_id)
-        begun = _response(run, is_begun=True)
+        begun = _response(run, "", is_begun=True)
         yield event("created", response=begun)
         yield event("in_progress", response=begun)
-        words, whole, silent = Words(last_nodes(service, run["workflow"])), "", 0
+        form = _format_of(run["metadata"].get("text", {}))
+        nodes = frozenset[str]() if form.is_json else last_nodes(service, run["workflow"])
+        words, whole, silent = Words(nodes), "", 0
         part = {"item_id": f"msg_{run_id}", "output_index": 0, "content_index": 0}
 
         def opened() -> Iterable[bytes]:
@@ -191,7 +241,8 @@ class _Responses:
         def delta(text: str) -> bytes:
             return event("output_text.delta", **part, delta=text, logprobs=[])
 
-        async with aclosing(until_stopped(service, caller, run_id, after=asked.after)) as events:
+        stream = until_stopped(service, caller, run_id, after=asked.after, permit=permit)
+        async with aclosing(stream) as events:
             async for each in events:
                 if not each.kind and (silent := silent + 1) % IDLE_EVENTS == 0:
                     yield SILENCE
@@ -202,17 +253,18 @@ class _Responses:
                     whole += text
                     yield delta(text)
         run = await self._look(caller, run_id)
-        response = _response(run)
+        text, fault = await self._reply(run)
+        response = _response(run, text, fault)
         if response["status"] != "completed":  # failed, or cancelled, which has no event
             is_over = run["status"] in OVER
-            error = _error(run) if is_over else None  # clients read it with the event
+            error = _error(run, fault) if is_over else None  # clients read it with the event
             status = "failed" if is_over else "incomplete"
             yield event(status, response={**response, "error": error})
             return
         if not whole:
             for one in opened():
                 yield one
-        if rest := words.rest(output_text(run)):
+        if rest := words.rest(text):
             whole += rest
             yield delta(rest)
         item = _message(run_id, whole)
@@ -222,27 +274,36 @@ class _Responses:
         yield event("completed", response={**response, "output": [item]})
 
 
-def _response(run: Mapping[str, Any], *, is_begun: bool = False) -> dict[str, Any]:
-    """Return a run as a response. ``is_begun``: as it is when its stream begins."""
+def _response(
+    run: Mapping[str, Any], text: str, fault: str = "", *, is_begun: bool = False
+) -> dict[str, Any]:
+    """Return a run as a response.
+
+    Args:
+        text, fault: its output, and what is wrong with that.
+        is_begun: as it is when its stream begins.
+    """
     status = "in_progress" if is_begun else _STATUSES.get(run["status"], "in_progress")
     if run["questions"] and not is_begun:
         status = "completed"  # of this response; the next one answers
+    status = "failed" if fault else status
     kept: Mapping[str, Any] = run["metadata"]
     return {
         "id": run["run_id"],
         "object": "response",
         "created_at": run["begun"],
         "status": status,
-        "error": _error(run) if status == "failed" else None,
+        "error": _error(run, fault) if status == "failed" else None,
         "incomplete_details": None,
         "instructions": None,
         "metadata": kept.get("response", {}),
         "model": run["workflow"],
-        "output": [_message(run["run_id"], output_text(run))] if status == "completed" else [],
+        "output": [_message(run["run_id"], text)] if status == "completed" else [],
         "parallel_tool_calls": True,
         "temperature": None,
         "tool_choice": "auto",
         "tools": [],
+        "text": kept.get("text") or {"format": {"type": "text"}},
         "top_p": None,
         "conversation": {"id": run["session"]} if run["session"] else None,
         "previous_response_id": kept.get("previous_response_id"),
@@ -251,8 +312,22 @@ def _response(run: Mapping[str, Any], *, is_begun: bool = False) -> dict[str, An
     }
 
 
-def _error(run: Mapping[str, Any]) -> dict[str, Any]:
-    return {"code": "server_error", "message": run["error"] or run["status"]}
+def _error(run: Mapping[str, Any], fault: str = "") -> dict[str, Any]:
+    return {"code": "server_error", "message": fault or run["error"] or run["status"]}
+
+
+def _format_of(text: Mapping[str, Any]) -> ReplyFormat:
+    return reply_format(text.get("format"), "text.format")
+
+
+def _run(request: Request) -> str:
+    return str(request.path_params["run_id"])
+
+
+def _check_includes(request: Request) -> None:
+    """Raises: BadRequest (AX966): the query wants further data of items."""
+    if any(name in request.query_params for name in ("include", "include[]")):
+        raise BadRequest("AX966", "nothing further is included.", "Leave it out.", "include")
 
 
 def _session(body: Mapping[str, Any]) -> str:
@@ -272,9 +347,7 @@ def _messages(given: Any) -> list[dict[str, Any]]:
     """Return the messages of an input. Raises: BadRequest (AX966)."""
     if isinstance(given, str):
         return [{"role": "user", "content": given}]
-    messages = messages_in({"messages": given})
-    roles = {"developer": "system"}
-    return [{**each, "role": roles.get(each["role"], each["role"])} for each in messages]
+    return messages_in({"messages": given})
 
 
 def _message(run_id: str, text: str) -> dict[str, Any]:

@@ -107,6 +107,31 @@ class StreamEvent:
     """Of a recorded step: where a stream is resumed behind it."""
 
 
+class StreamPermit:
+    """Leave to keep one stream open, within ``with``, or until the response ends that has it."""
+
+    __slots__ = ("_owner", "_streams", "is_handed_over")
+
+    def __init__(self, streams: Counter[str], owner: str) -> None:
+        self._streams, self._owner, self.is_handed_over = streams, owner, False
+        streams[owner] += 1
+
+    def close(self) -> None:
+        """Give it back, once."""
+        if self._owner:
+            self._streams[self._owner] -= 1
+            if not self._streams[self._owner]:
+                del self._streams[self._owner]
+            self._owner = ""
+
+    def __enter__(self) -> StreamPermit:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        if not self.is_handed_over:
+            self.close()
+
+
 class RunService:
     """Workflows and the runs of one journal, for callers with rights.
 
@@ -352,7 +377,13 @@ class RunService:
         return {"state": plain(thaw(found.state)), "due": plain(list(found.due))}
 
     async def stream(
-        self, caller: Caller, run_id: str, *, after: str = "", live: bool = True
+        self,
+        caller: Caller,
+        run_id: str,
+        *,
+        after: str = "",
+        live: bool = True,
+        permit: StreamPermit | None = None,
     ) -> AsyncGenerator[StreamEvent]:
         """Yield the events of a run: recorded steps, and what is not recorded while it happens.
 
@@ -361,34 +392,40 @@ class RunService:
         Args:
             after: the id of the last step that is known; empty: all are yielded.
             live: whether what is not recorded is yielded, too.
+            permit: of this stream, from ``permit``; None: it takes one when it begins.
         """
-        async with aclosing(self.batches(caller, run_id, after=after, live=live)) as batches:
+        given: dict[str, Any] = {"after": after, "live": live, "permit": permit}
+        async with aclosing(self.batches(caller, run_id, **given)) as batches:
             async for batch in batches:
                 for event in batch:
                     yield event
 
     async def batches(
-        self, caller: Caller, run_id: str, *, after: str = "", live: bool = True
+        self,
+        caller: Caller,
+        run_id: str,
+        *,
+        after: str = "",
+        live: bool = True,
+        permit: StreamPermit | None = None,
     ) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Yield the events of ``stream``, those together that happened meanwhile."""
         await self.read(self._seen, caller, run_id, "look")
-        self.check_streams(caller)
-        self._streams[caller.name] += 1
-        try:
+        with permit or self.permit(caller):
             async with aclosing(self._batches(run_id, after, live=live)) as batches:
                 async for batch in batches:
                     yield batch
-        finally:
-            self._streams[caller.name] -= 1
-            if not self._streams[caller.name]:
-                del self._streams[caller.name]
 
-    def check_streams(self, caller: Caller) -> None:
-        """Raises: Busy (AX964): too many streams are open, of all callers or of this one."""
+    def permit(self, caller: Caller) -> StreamPermit:
+        """Return leave for one stream, to be had before a run is started for it.
+
+        Raises: Busy (AX964): too many streams are open, of all callers or of this one.
+        """
         is_full = self._streams.total() >= self.max_streams
         if is_full or self._streams[caller.name] >= self.max_streams_each:
             message = "too many streams are open."
             raise Busy("AX964", message, "Close one, or try again later.")
+        return StreamPermit(self._streams, caller.name)
 
     async def _batches(
         self, run_id: str, after: str, *, live: bool
@@ -643,16 +680,32 @@ class RunService:
         return self._files
 
     async def upload(
-        self, caller: Caller, name: str, media_type: str, chunks: AsyncIterable[bytes]
+        self,
+        caller: Caller,
+        name: str,
+        media_type: str,
+        chunks: AsyncIterable[bytes],
+        *,
+        purpose: str = "",
     ) -> Upload:
         """Store a file that runs of the caller may receive."""
         self._check_doing(caller, "run")
-        return await self.files.save(caller.name, name, media_type, chunks)
+        return await self.files.save(caller.name, name, media_type, chunks, purpose=purpose)
 
     async def uploads(self, caller: Caller) -> list[Upload]:
         """Return the uploads of the caller."""
         caller.check("look")
         return await asyncio.to_thread(self.files.uploads, caller.name)
+
+    async def find_upload(self, caller: Caller, file_id: str) -> Upload:
+        """Return an upload of the caller."""
+        caller.check("look")
+        return await asyncio.to_thread(self.files.upload, caller.name, file_id)
+
+    async def open_upload(self, caller: Caller, file_id: str) -> tuple[Upload, BinaryIO]:
+        """Open an upload of the caller to read from."""
+        caller.check("look")
+        return await asyncio.to_thread(self.files.open_upload, caller.name, file_id)
 
     async def remove_upload(self, caller: Caller, file_id: str) -> None:
         """Remove an upload of the caller; the copies that runs received stay."""
@@ -802,4 +855,4 @@ def _unknown(run_id: str) -> NotFound:
     return NotFound("AX965", message, "List the runs with GET /v1/runs.")
 
 
-__all__ = ["OVER", "Reopen", "RunService", "StreamEvent"]
+__all__ = ["OVER", "Reopen", "RunService", "StreamEvent", "StreamPermit"]
