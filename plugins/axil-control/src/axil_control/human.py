@@ -12,6 +12,7 @@ from axil.plugin import Message, Overdue, as_messages, is_messages, message, ren
 from axil_control.switches import check_receivers, receiver_of, resolve_receiver
 from axil_files import parse_duration
 
+
 def shown(messages: Sequence[Message]) -> str:
     """Return the input as a person reads it: a text, or texts behind their sources.
 
