@@ -1,4 +1,4 @@
-"""What agents, people and switches take, for editors and type checkers."""
+"""The settings of agents, people and switches, for editors and type checkers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ Use: TypeAlias = str | Mapping[str, Any]
 """A component by its name, or as ``{type: …, …}``."""
 ModelLike: TypeAlias = Model | Invokes | Use
 First: TypeAlias = ModelLike | Sequence[str]
-"""What an agent takes by position: its model, instructions, template; or its name first."""
+"""An argument of an agent by position: its model, instructions, template; or its name first."""
 ToolLike: TypeAlias = Callable[..., Any] | Tool | Toolset | Node | Use
 ContextLike: TypeAlias = ContextProvider | Toolset | Recalls | Inserts | Notes | Learns | Use
 FormatterLike: TypeAlias = Formatter | Dumps | Formats | type[Any] | Use
@@ -96,7 +96,7 @@ class AgentOptions(TypedDict, total=False):
     """The message; a mapping makes a titled part of each entry."""
 
     formatters: FormatterLike | Sequence[FormatterLike] | None
-    """One, or ``[in, out]``."""
+    """A formatter, or ``[in, out]``."""
 
     tools: Sequence[ToolLike] | None
     """Functions, ``Tool``s, toolsets, agents, names of installed tools."""
@@ -108,10 +108,10 @@ class AgentOptions(TypedDict, total=False):
     """Retrievers, or names of installed ones."""
 
     model_settings: Mapping[str, Any] | None
-    """Handed to the model; those with well-known ranges are checked."""
+    """Settings for the model; those with well-known ranges are checked."""
 
     role_name: str
-    """Who the agent is; empty: its node's name."""
+    """The name of the agent in prompts; empty: its node's name."""
 
     hide_unused_fields: bool
     """Fields that the prompt does not name are left out of it."""
@@ -120,7 +120,7 @@ class AgentOptions(TypedDict, total=False):
     """Other titles for the parts ``message``, ``format``, ``fields``, ``context``."""
 
     context: ContextPolicy | None
-    """How much context there is in a prompt."""
+    """The amount of context in a prompt."""
 
     approve: Sequence[str]
     """Names of tools whose calls a person has to allow first; ``*``: all."""
@@ -132,13 +132,13 @@ class AgentOptions(TypedDict, total=False):
     """A ``Reflection``, another ``Thinking``, or several."""
 
     max_turns: int
-    """How often the model may ask for tools."""
+    """The number of times that the model may ask for tools."""
 
     max_repairs: int
-    """How often a reply that cannot be read is asked for again."""
+    """The number of times that a reply that cannot be read is asked for again."""
 
     on_reply: OnReply | None
-    """Called with each reply of the model and the messages that it answers."""
+    """A function that is given each reply of the model and the messages that it answers."""
 
 
 class AgentNodeOptions(AgentOptions, NodeOptions, total=False):
@@ -169,26 +169,26 @@ class SingleOptions(AgentOptions, total=False):
     """The settings of ``SingleAgent`` but for ``output_type``."""
 
     name: str
-    """What it is called."""
+    """The name of the agent."""
 
     output_keys: Mapping[str, str] | Sequence[str] | None
     """Fields that a reply has to have, with descriptions."""
 
     workspace: str | Path | None
-    """Where the paths of images and files begin."""
+    """The folder at which the paths of images and files begin."""
 
 
 class HumanOptions(TypedDict, total=False):
     """The settings of ``HumanNode`` but for ``prompt`` and ``name``."""
 
     fields: Mapping[str, str] | None
-    """What to ask for, with descriptions, instead of what the edges carry."""
+    """The fields to ask for, with descriptions, instead of those that edges carry."""
 
     as_form: bool
     """One question of kind ``form`` for all fields; else one question a field."""
 
     within: float | str | None
-    """How long there is for each question: seconds, or ``"15m"``."""
+    """The time for each question: seconds, or ``"15m"``."""
 
     defaults: Mapping[str, Any] | None
     """The answers, by field, if there is none in time."""
@@ -218,7 +218,7 @@ class SwitchNodeOptions(NodeOptions, total=False):
     """The settings of ``AgentSwitch``, and the options of a node."""
 
     model: ModelLike | None
-    """As of ``Agent``."""
+    """The model, as of ``Agent``."""
 
     routes: Mapping[str, str] | None
     """A condition for each receiver's name."""

@@ -173,7 +173,9 @@ class Loop(Graph):
     if TYPE_CHECKING:
 
         @classmethod
-        def create_in(cls, graph: Graph, /, *args: Any, **options: Unpack[LoopOptions]) -> Self: ...  # type: ignore[override]  # its settings are its own
+        def create_in(  # type: ignore[override]  # its settings are its own
+            cls, graph: Graph, /, *args: Any, **options: Unpack[LoopOptions]
+        ) -> Self: ...
 
     def set_initial_messages(self, messages: Mapping[str, Any]) -> None:
         """Set the fields that the controller holds before the first input."""
