@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from axil_cli import Exit, Session, add_shared_arguments
-from axil_importers.choosing import import_text
+from axil_importers.choosing import importer_for, parsed
 from axil_importers.errors import ImportProblem
 from axil_importers.imported import Finding, Imported
 
@@ -23,7 +23,7 @@ class Import:
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", help="what the system exported, JSON or YAML")
+        parser.add_argument("file", help="what the system exported, JSON or YAML; or a folder, such as CrewAI's config")
         parser.add_argument(
             "--from", dest="system", default="", metavar="SYSTEM", help="its importer: dify, n8n …"
         )
@@ -35,7 +35,9 @@ class Import:
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Import the file."""
         file = Path(options.file)
-        made = import_text(_text(file), file.stem, options.system, session.registry)
+        document = _document(file)
+        importer = importer_for(document, options.system, session.registry)
+        made = importer.read(document, file.stem)
         if options.out:
             _write(Path(options.out), made.text())
         if options.format == "json":
@@ -62,6 +64,17 @@ def _line(each: Finding) -> str:
     became = f"; now {each.became}" if each.became else ""
     advice = f" {each.advice}" if each.advice else ""
     return f"{each.status}: {each.place} ({each.kind}): {each.reason}{became}.{advice}"
+
+
+def _document(file: Path) -> Any:
+    """Return the data of a file; of a folder, that of its files, by their names.
+
+    Raises: ImportProblem (AX990).
+    """
+    if not file.is_dir():
+        return parsed(_text(file))
+    files = sorted(each for each in file.iterdir() if each.suffix in (".yaml", ".yml", ".json"))
+    return {each.stem: parsed(_text(each)) for each in files}
 
 
 def _text(file: Path) -> str:

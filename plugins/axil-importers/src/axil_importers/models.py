@@ -17,6 +17,8 @@ _SETTINGS: Final = {
     "maxTokens": "max_tokens",
     "stop": "stop",
 }
+USUAL_MODEL: Final = "gpt-4.1-mini"
+"""Where the source names none."""
 TOOLS: Final[Mapping[str, tuple[str, str, str]]] = {
     "current_time": ("current_time", "", ""),
     "time": ("current_time", "", ""),
@@ -41,9 +43,9 @@ def model_of(provider: str, name: str, step: Step) -> dict[str, Any]:
     parts = provider.lower().replace("_", "/").split("/")
     known = next((word for part in reversed(parts) for word in _known(part)), "")
     if known in _ADAPTERS and "azure" not in parts:
-        return {"type": _ADAPTERS[known], "name": name or "gpt-4.1-mini"}
+        return {"type": _ADAPTERS[known], "name": name or USUAL_MODEL}
     if not name:
-        name = "gpt-4.1-mini"
+        name = USUAL_MODEL
         step.approximate(
             "the source names no model that can be read", f"It is {name} now; name another."
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from pydantic import BaseModel, Field
@@ -23,7 +23,18 @@ class Value(BaseModel, extra="forbid", frozen=True):
         default=(), description="Instead: paths, of which the first that leads to a value counts."
     )
     value: Any = Field(default=None, description="Instead: the value itself.")
+    object: dict[str, Any] = Field(
+        default_factory=dict[str, Any],
+        description="Instead: a mapping of values, each written as any value of assign.",
+    )
+    merge: tuple[str, ...] = Field(
+        default=(), description="Instead: paths of mappings, which are joined; later ones win."
+    )
     parse: bool = Field(default=False, description="Read a text as JSON.")
+    as_list: bool = Field(
+        default=False, description="Make a list of it, of one item if it is none."
+    )
+    drop: int = Field(default=0, ge=0, description="Leave out the first so many items of a list.")
     take: int | None = Field(
         default=None, description="Of a list the first so many items; negative: the last."
     )
@@ -54,18 +65,37 @@ def value_of(written: Written, fields: Mapping[str, Any]) -> Any:
     if paths:
         found = (follow(fields, path) for path in paths)
         value = next((each for each in found if each is not _MISSING and each not in ("", None)), "")
+    if written.object:
+        value = {name: value_of(as_written(each), fields) for name, each in written.object.items()}
+    if written.merge:
+        value = _joined(follow(fields, path) for path in written.merge)
     if written.parse and isinstance(value, str):
         value = _parsed(value)
     if written.plus is not None:
         more = follow(fields, written.plus) if isinstance(written.plus, str) else written.plus
         value = _sum(value, "" if more is _MISSING else more)
+    if written.as_list and not isinstance(value, list | tuple):
+        value = [] if value == "" else [value]
     if isinstance(value, Sequence) and not isinstance(value, str):
-        items = list(cast("Sequence[Any]", value))
+        items = list(cast("Sequence[Any]", value))[written.drop :]
+        value = items
         if written.take is not None:
             value = items[: written.take] if written.take >= 0 else items[written.take :]
         if written.at is not None:
             value = items[written.at] if -len(items) <= written.at < len(items) else ""
     return value
+
+
+def as_written(given: Any) -> Written:
+    """Return a value as a file writes it: a text, or a mapping with the keys of ``Value``."""
+    return given if isinstance(given, str) else Value.model_validate(given)
+
+
+def _joined(found: Iterable[Any]) -> Any:
+    values = [each for each in found if each is not _MISSING and each not in ("", None)]
+    if all(isinstance(each, Mapping) for each in values):
+        return {k: v for each in cast("list[dict[str, Any]]", values) for k, v in each.items()}
+    return values[0] if len(values) == 1 else values
 
 
 def _sum(value: Any, more: Any) -> Any:
