@@ -54,6 +54,8 @@ NAMED = {
     "options": "a class with `prepare(self, value, launch)`, named `run.…` or `workflow.…`",
     "engines": "a class made with `(journal, workflows, *, find, loaded, **options)`; see "
     "`axil_journals.Engine`",
+    "importers": "a class with `recognises(self, document)` and `read(self, document, name)`; "
+    "see [axil-importers](../../plugins/axil-importers/README.md#an-importer-of-your-own)",
     "protocols": "a class with `routes(self, service)`; see "
     "[axil-serve](../../plugins/axil-serve/README.md#protocols)",
 }

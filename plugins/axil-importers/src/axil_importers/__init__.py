@@ -8,10 +8,10 @@ _SUBJECTS = {
     "Importing": {
         "choosing": "import_text importer_for",
         "imported": "Finding Imported Importer Status",
-        "langgraph": "from_langgraph",
+        "langgraph": "ImportedGraph from_langgraph",
     },
     "For authors of importers": {
-        "draft": "Draft",
+        "draft": "Draft Step literal prompt_literal",
         "values": "Value",
     },
     "Errors": {

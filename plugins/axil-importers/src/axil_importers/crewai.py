@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from axil_importers.draft import Draft, Step, literal
-from axil_importers.errors import ImportProblem
+from axil_importers.draft import Draft, Step, prompt_literal
+from axil_importers.errors import ImportProblem, damaged
 from axil_importers.imported import Imported
 from axil_importers.models import USUAL_MODEL, model_of, tool_of
 
@@ -35,7 +35,9 @@ class CrewAI:
             fault = "expected agents with a role and tasks with a description."
             hint = "Name the folder that holds agents.yaml and tasks.yaml."
             raise ImportProblem("AX990", fault, hint)
-        return _Crew(cast("Data", document), Draft(name)).imported()
+        draft = Draft(name)
+        with damaged(draft):
+            return _Crew(cast("Data", document), draft).imported()
 
 
 def _all_have(given: Any, key: str) -> bool:
@@ -164,6 +166,6 @@ class _Crew:
         for place in _PLACE.finditer(text):
             field = self.draft.field("input", place[1], wanted=place[1])
             self.inputs[place[1]] = field
-            parts += [literal(text[end : place.start()]), "{" + field + "}"]
+            parts += [prompt_literal(text[end : place.start()]), "{" + field + "}"]
             end = place.end()
-        return "".join(parts) + literal(text[end:])
+        return "".join(parts) + prompt_literal(text[end:])

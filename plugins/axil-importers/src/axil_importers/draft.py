@@ -10,6 +10,10 @@ from axil_importers.imported import Finding, Imported, Status
 
 _VARIABLE: Final = re.compile(r"\$\{(?=[A-Za-z0-9_]+\})")
 _LONGEST: Final = 40
+_PROMPTED: Final = frozenset({"agent", "human_form"})
+"""Node types whose prompts have places for the fields that they pull."""
+_PLACE: Final = re.compile(r"\{\{|\}\}|\{(\w+)\}")
+_PROMPT_PLACE: Final = re.compile(r"\{([^\W\d]\w*|\d+)\}")
 _TAKEN: Final = frozenset({"text", "message", "state", "role_name", "entry", "exit", "messages"})
 
 
@@ -20,6 +24,15 @@ def literal(text: str) -> str:
     '{{"a": 1}}'
     """
     return text.replace("{", "{{").replace("}", "}}")
+
+
+def prompt_literal(text: str) -> str:
+    """Return a text as it is written in a prompt, where only ``{name}`` is a place.
+
+    >>> prompt_literal('{"a": {b}}')
+    '{"a": {{b}}}'
+    """
+    return _PROMPT_PLACE.sub(r"{{\1}}", text)
 
 
 class Step:
@@ -73,6 +86,10 @@ class Draft:
         self._steps.append(made)
         return made
 
+    def place(self) -> str:
+        """Return the place of the part that was begun last."""
+        return self._steps[-1].place if self._steps else self.id
+
     def name(self, wanted: str) -> str:
         """Return a free name for a node."""
         name = _free(_identifier(wanted) or "node", {each.lower() for each in self._names} | _TAKEN)
@@ -95,6 +112,11 @@ class Draft:
         for each in written:
             self.attributes.setdefault(each, "")
         given = {"push": written} if written else {}
+        if type in _PROMPTED:
+            pulled = _places(config)
+            given = {"pull": pulled, **given}
+            for each in pulled:
+                self.attributes.setdefault(each, "")
         self.nodes.append({"id": name, "type": type, **more, **given, "config": dict(config)})
         return name
 
@@ -123,6 +145,13 @@ class Draft:
         variables = {"vars": {"DOLLAR": "$"}} if is_odd else {}
         findings = [each for step in self._steps for each in step.findings()]
         return Imported(document={"version": "1", **variables, "graph": graph}, findings=findings)
+
+
+def _places(config: Mapping[str, Any]) -> list[str]:
+    """Return the fields that prompts have places for."""
+    texts = [str(config.get(key) or "") for key in ("instructions", "prompt_template", "prompt")]
+    found = (place[1] for text in texts for place in _PLACE.finditer(text))
+    return list(dict.fromkeys(each for each in found if each))
 
 
 def _identifier(wanted: str) -> str:

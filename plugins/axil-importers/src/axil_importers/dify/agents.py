@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from axil_importers.dify.nodes import Convert, before
 from axil_importers.dify.scope import Node, Scope
-from axil_importers.draft import Step, literal
+from axil_importers.draft import Step, prompt_literal
 from axil_importers.models import model_of, settings_of, tool_of
 
 Data = Mapping[str, Any]
@@ -241,9 +241,9 @@ def single(scope: Scope, app: Data, step: Step) -> None:
         draft.field("@in", "query", wanted="query"): "What the user says.",
         **{draft.field("@in", each, wanted=each): label for each, label in inputs.items()},
     }
-    text = literal(str(app.get("pre_prompt") or ""))
+    text = prompt_literal(str(app.get("pre_prompt") or ""))
     for each in inputs:
-        text = text.replace("{{{{" + each + "}}}}", "{" + draft.field("@in", each) + "}")
+        text = text.replace("{{{" + each + "}}}", "{" + draft.field("@in", each) + "}")
     config = {
         **model_config(app.get("model"), step),
         "instructions": text,

@@ -14,7 +14,7 @@ from axil_importers.dify.conditions import all_of, branches
 from axil_importers.dify.nodes import KINDS as PLAIN, ask
 from axil_importers.dify.scope import Node, Scope, Whole, title_of
 from axil_importers.draft import Draft, Step
-from axil_importers.errors import ImportProblem
+from axil_importers.errors import ImportProblem, damaged
 from axil_importers.imported import Imported
 
 _KINDS: Final = {**PLAIN, **AGENTS}
@@ -41,9 +41,15 @@ class Dify:
             raise ImportProblem("AX990", fault, "Export the app as DSL again.")
         app = cast("Mapping[str, Any]", document)["app"]
         draft = Draft(str(app.get("name") or name))
+        with damaged(draft):
+            return self._read(draft, cast("Mapping[str, Any]", document), app)
+
+    def _read(
+        self, draft: Draft, document: Mapping[str, Any], app: Mapping[str, Any]
+    ) -> Imported:
         if app.get("description"):
             draft.notes.append(str(app["description"]))
-        workflow = cast("Mapping[str, Any]", document).get("workflow")
+        workflow = document.get("workflow")
         if not isinstance(workflow, Mapping):
             scope = Scope(Whole([]), draft)
             config = cast("Mapping[str, Any]", document["model_config"] or {})
@@ -193,10 +199,13 @@ class _App:
         last = body.name("gives")
         leaves = _leaves(body)
         body.node(last, "assign", {"fields": {output: {"path": given}}})
-        for each in leaves or ["@entry"]:
+        for each in leaves:
             body.edge(each, last)
-        for each in _roots(body, last):
-            body.edge("@entry", each, keys={item: "the item"})
+        first = body.name("takes")
+        for each in _roots(body, "" if not leaves else last):
+            body.edge(first, each)
+        body.node(first, "assign", {"fields": {item: {"path": item}}}, [item])
+        body.edge("@entry", first, keys={item: "the item"})
         body.edge(last, "@exit", keys={output: "what the item gives"})
         for field in inside.reads:
             body.attributes.setdefault(field, "")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from axil_importers.dify.scope import JINJA, Node, Scope, title_of
-from axil_importers.draft import Step, literal
+from axil_importers.draft import Step, literal, prompt_literal
 from axil_importers.models import tool_of
 
 Convert = Callable[[Scope, Node, Step, str], None]
@@ -319,10 +319,10 @@ def ask(scope: Scope, node: Node, step: Step, name: str) -> None:
             shown = "{{#" + ".".join(str(each) for each in cast("list[Any]", inner)) + "#}}"
             is_selector = len(cast("list[Any]", inner)) > 1 and kind == "tool"
             inner = shown if is_selector else cast("Any", inner)
-        texts.append(f"{literal(str(key))}: {scope.flat(inner, step, ahead)}")
+        texts.append(f"{prompt_literal(str(key))}: {scope.flat(inner, step, ahead)}")
     fields = scope.writes(node, *names)
     before(scope, name, node, ahead)
-    prompt = f"Do by hand what {literal(kind)} {literal(theirs)} did, and give its result.\n"
+    prompt = f"Do by hand what {prompt_literal(kind)} {prompt_literal(theirs)} did, and give its result.\n"
     config = {"prompt": prompt + "\n".join(texts), "fields": {fields[0]: "the result"}}
     scope.draft.node(name, "human_form", config, fields[:1])
     step.became = f"human_form {name}, which asks a person"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
-from axil_importers.draft import Draft, Step, literal
+from axil_importers.draft import Draft, Step, literal, prompt_literal
 
 PLACE: Final = re.compile(r"\{\{#\s*([^#{}]+?)\s*#\}\}")
 JINJA: Final = re.compile(r"\{\{-?\s*([A-Za-z_]\w*)((?:\.\w+|\[\d+\])*)\s*-?\}\}")
@@ -95,16 +95,22 @@ class Scope:
         given = str(text or "")
         if context:
             given = given.replace("{{#context#}}", "{{#" + ".".join(map(str, context)) + "#}}")
-        return self._places(given, place, step)
+        return self._places(given, place, step, prompt_literal)
 
-    def _places(self, text: str, place: Callable[[str], str], step: Step) -> str:
+    def _places(
+        self,
+        text: str,
+        place: Callable[[str], str],
+        step: Step,
+        plain: Callable[[str], str] = literal,
+    ) -> str:
         parts: list[str] = []
         end = 0
         for found in PLACE.finditer(text):
-            parts.append(literal(text[end : found.start()]))
+            parts.append(plain(text[end : found.start()]))
             parts.append(place(self.path(_selector(found[1]), step)))
             end = found.end()
-        return "".join(parts) + literal(text[end:])
+        return "".join(parts) + plain(text[end:])
 
     def value(self, given: Any, step: Step) -> Any:
         """Return a setting of Dify, ``{type, value}`` or a text, as a value of ``assign``."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from axil_importers.draft import Draft, Step
-from axil_importers.errors import ImportProblem
+from axil_importers.errors import ImportProblem, damaged
 from axil_importers.imported import Imported
 from axil_importers.n8n.agents import classes, model_node
 from axil_importers.n8n.conditions import Conditions
@@ -40,7 +40,8 @@ class N8n:
             raise ImportProblem("AX990", fault, "Download the workflow again.")
         given = cast("Data", document)
         draft = Draft(str(given.get("name") or name))
-        return _import(Flow(given, draft))
+        with damaged(draft):
+            return _import(Flow(given, draft))
 
 
 def _import(flow: Flow) -> Imported:
@@ -51,17 +52,34 @@ def _import(flow: Flow) -> Imported:
             draft.notes.append(str(flow.parameters(name).get("content") or "").strip())
             continue
         flow.steps[name] = draft.step(flow.places[name], flow.kind(name))
-    steps = [name for name in names if not flow.is_helper(name)]
+    reached = _reached(flow, [name for name in names if not flow.is_helper(name)])
+    steps = [name for name in names if name in reached]
     made = {name: draft.name(name) for name in steps}
     for name in steps:
         _node(flow, name, made[name])
     for name in set(names) - set(steps):
         if not flow.steps[name].became and not flow.steps[name].findings()[0].reason:
-            flow.steps[name].leave("it helps a node that does not need it here", "")
+            is_helper = flow.is_helper(name)
+            reason = "what it helps does not need it here" if is_helper else "nothing leads to it"
+            flow.steps[name].leave(reason, "Connect it, or forget it.")
     for name in steps:
         _wire(flow, name, made)
     _ends(flow, made)
     return draft.imported()
+
+
+def _reached(flow: Flow, names: list[str]) -> set[str]:
+    """Return the nodes that a trigger leads to; without triggers, those that are connected."""
+    begins = [each for each in names if is_trigger(str(flow.nodes[each].get("type")))]
+    if not begins:
+        begins = [each for each in names if each in flow.main and each not in flow.into]
+    found, waiting = set(begins), list(begins)
+    while waiting:
+        for ends in flow.main.get(waiting.pop(), []):
+            new = [each for each in ends if each in names and each not in found]
+            found.update(new)
+            waiting += new
+    return found
 
 
 def _node(flow: Flow, name: str, made: str) -> None:
@@ -168,12 +186,9 @@ def _ends(flow: Flow, made: Mapping[str, str]) -> None:
     for name, node in made.items():
         is_last = not any(flow.main.get(name, [])) or flow.kind(name) == "respondToWebhook"
         field = flow.field(name)
-        known = {end for edge in flow.draft.edges for end in (edge["from"], edge["to"])}
-        if node not in known:
-            flow.draft.nodes[:] = [each for each in flow.draft.nodes if each["id"] != node]
-            flow.steps[name].leave("nothing leads to it or from it", "Connect it, or forget it.")
-            flow.steps[name].became = ""
-        elif is_last:
+        if not flow.into.get(name) and not is_trigger(str(flow.nodes[name].get("type"))):
+            flow.draft.edge("@entry", flow.heads.get(name, node))
+        if is_last:
             is_written = field in writes.get(node, [])
             keys = {field: f"what {name} gives"} if is_written else {}
             flow.draft.edge(node, "@exit", keys=keys)
