@@ -13,6 +13,7 @@ from typing import Any
 import axil.driver
 import axil.plugin
 import axil_files
+import axil_importers
 import axil_journals
 import axil_models
 from axil.plugin import COMPONENT_KINDS, CONTRACT_VERSIONS, Hooks
@@ -63,6 +64,7 @@ PROTOCOLS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (axil.plugin, ("Condition", "Processor", "Channel", "Meter")),
     (axil.driver, ("Clock", "Executor", "Recorder", "RunJournal")),
     (axil_files, ("Loader",)),
+    (axil_importers, ("Importer",)),
     (axil_journals, ("Journal", "SharedJournal", "JournalWriter", "Cipher", "Engine")),
     (axil_models, ("Model", "Formatter", "ContextProvider", "Memory", "ChatMemory")),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 MODEL = {"provider": "langgenius/openai/openai", "name": "gpt-4o", "completion_params": {}}
@@ -33,7 +34,7 @@ def app(*nodes: dict[str, Any], edges: list[dict[str, Any]], **more: Any) -> dic
 def line(*nodes: dict[str, Any]) -> dict[str, Any]:
     """Return an app whose nodes follow each other."""
     ids = [each["id"] for each in nodes]
-    return app(*nodes, edges=[edge(a, b) for a, b in zip(ids, ids[1:], strict=False)])
+    return app(*nodes, edges=[edge(a, b) for a, b in pairwise(ids)])
 
 
 START = node("begin", "start", variables=[{"variable": "topic", "label": "Topic"}])

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from .dify_app import EVERYTHING, LLM, MODEL, START, app, edge, end, line, node
 
 from axil_agent import Scripted
 from axil_files import load
 from axil_importers import Imported, import_text
 from axil_importers.dify.importer import Dify
+
+from .dify_app import EVERYTHING, LLM, MODEL, START, app, edge, end, line, node
 
 
 def imported(document: Any) -> Imported:
@@ -85,7 +86,11 @@ def asks(case: str, operator: str, value: str) -> dict[str, Any]:
     [("plants", "one"), ("a plan", "two"), ("stones", "three"), ('say "x"', "four")],
 )
 def test_the_first_case_that_holds_is_taken_and_joined(ran, topic, taken):
-    cases = [asks("c1", "is", "plants"), asks("c2", "contains", "plan"), asks("c4", "is", 'say "x"')]
+    cases = [
+        asks("c1", "is", "plants"),
+        asks("c2", "contains", "plan"),
+        asks("c4", "is", 'say "x"'),
+    ]
     ways = {"c1": "one", "c2": "two", "false": "three", "c4": "four"}
     texts = [node(way, "template-transform", template=way) for way in ways.values()]
     document = app(
@@ -131,7 +136,11 @@ def test_an_iteration_runs_its_nodes_for_each_item(ran):
 @pytest.mark.parametrize(("most", "rounds"), [(10, "iii"), (2, "ii")])
 def test_a_loop_ends_when_it_may_or_when_it_has_turned_often_enough(ran, most, rounds):
     grow = {"variable_selector": ["turn", "text"], "operation": "append", "value": ["turn", "one"]}
-    stop = {"variable_selector": ["turn", "text"], "comparison_operator": "contains", "value": "iii"}
+    stop = {
+        "variable_selector": ["turn", "text"],
+        "comparison_operator": "contains",
+        "value": "iii",
+    }
     document = app(
         START,
         node(

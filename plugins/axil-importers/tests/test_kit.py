@@ -1,18 +1,15 @@
-"""The kits of importers and of the nodes of imported workflows."""
+"""The kit of importers, on those of this distribution."""
 
 from __future__ import annotations
-
-from typing import Any
-
-from .dify_app import EVERYTHING
-from .test_crewai import CREW
-from .test_n8n import CHAT, EVERYTHING as N8N_EVERYTHING
 
 from axil_importers.crewai import CrewAI
 from axil_importers.dify.importer import Dify
 from axil_importers.n8n.importer import N8n
-from axil_importers.steps import Assign, CallTool, Retrieve, Script
-from axil_testing.kit import ImporterKit, NodeKit
+from axil_testing.kit import ImporterKit
+
+from .dify_app import EVERYTHING
+from .test_crewai import CREW
+from .test_n8n import CHAT, EVERYTHING as N8N_EVERYTHING
 
 
 class TestDify(ImporterKit):
@@ -28,24 +25,3 @@ class TestN8n(ImporterKit):
 class TestCrewAI(ImporterKit):
     component = CrewAI
     documents = (CREW,)
-
-
-class TestAssign(NodeKit):
-    component = Assign
-    config: Any = {"fields": {"a": "{b} and {c.d}", "e": {"first": ["b", "c"], "take": 1}}}
-
-
-class TestCallTool(NodeKit):
-    component = CallTool
-    config: Any = {"tool": "current_time", "field": "now"}
-
-
-class TestRetrieve(NodeKit):
-    component = Retrieve
-    config: Any = {"provider": {"type": "keyword", "documents": ["a"]}, "field": "found"}
-
-
-class TestScript(NodeKit):
-    component = Script
-    config: Any = {"code": "print('{}')", "fields": {"a": ""}}
-    runs_code = True

@@ -54,7 +54,7 @@ class _Loader(yaml.SafeLoader):
     """Without aliases: a small file cannot become large data."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
+        if cast("Any", self).check_event(yaml.AliasEvent):
             raise yaml.YAMLError("aliases are not read")
         return super().compose_node(parent, index)
 

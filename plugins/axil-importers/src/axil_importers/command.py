@@ -23,7 +23,10 @@ class Import:
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", help="what the system exported, JSON or YAML; or a folder, such as CrewAI's config")
+        parser.add_argument(
+            "file",
+            help="what the system exported, JSON or YAML; or a folder, such as CrewAI's config",
+        )
         parser.add_argument(
             "--from", dest="system", default="", metavar="SYSTEM", help="its importer: dify, n8n …"
         )
@@ -86,7 +89,9 @@ def _text(file: Path) -> str:
         return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise ImportProblem("AX990", f"{file} cannot be read: {reason}.", "Check the path.") from error
+        raise ImportProblem(
+            "AX990", f"{file} cannot be read: {reason}.", "Check the path."
+        ) from error
 
 
 def _write(file: Path, text: str) -> None:

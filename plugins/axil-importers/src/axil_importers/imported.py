@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, cast
 
 import yaml
 
@@ -13,6 +13,9 @@ Status = Literal["taken", "approximated", "left"]
 """``taken``: it does what it did; ``approximated``: something else stands for it, or some of it is
 missing; ``left``: nothing does it yet.
 """
+
+
+_ORDER: Final[tuple[Status, ...]] = ("taken", "approximated", "left")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +53,13 @@ class Imported:
         """Return how many parts of the source were taken, approximated and left: by the worst that
         is said of each.
         """
-        order: tuple[Status, ...] = ("taken", "approximated", "left")
         worst: dict[str, Status] = {}
         for each in self.findings:
             known = worst.get(each.place, "taken")
-            worst[each.place] = max(known, each.status, key=order.index)
+            is_worse = _ORDER.index(each.status) > _ORDER.index(known)
+            worst[each.place] = each.status if is_worse else known
         counted = Counter(worst.values())
-        return {status: counted[status] for status in order}
+        return {status: counted[status] for status in _ORDER}
 
     def text(self) -> str:
         """Return the workflow file, in YAML."""
@@ -97,7 +100,9 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     is_block = "\n" in text and not any(line != line.rstrip() for line in text.split("\n"))
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if is_block else None)
+    return cast("Any", dumper).represent_scalar(
+        "tag:yaml.org,2002:str", text, style="|" if is_block else None
+    )
 
 
 _Dumper.add_representer(str, _text)

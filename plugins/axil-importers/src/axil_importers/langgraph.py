@@ -60,7 +60,8 @@ def _read(builder: Any, draft: Draft) -> ImportedGraph:
             )
     for source, target in sorted(builder.edges):
         _edge(graph, str(source), str(target))
-    for sources, target in sorted(getattr(builder, "waiting_edges", ())):
+    waiting = cast("set[tuple[tuple[str, ...], str]]", getattr(builder, "waiting_edges", None))
+    for sources, target in sorted(waiting or ()):
         for source in sources:
             _edge(graph, str(source), str(target))
     for source, branches in builder.branches.items():
@@ -102,9 +103,7 @@ def _branch(graph: RootGraph, draft: Draft, which: tuple[str, str], branch: Any)
     step = draft.step(f'branches["{source}"]["{label}"]', "branch")
     ends = cast("Mapping[Any, str] | None", branch.ends)
     if not ends:
-        step.leave(
-            "it does not say where it may lead", "Name its ends in add_conditional_edges."
-        )
+        step.leave("it does not say where it may lead", "Name its ends in add_conditional_edges.")
         return
     name = draft.name(f"{source}_{label}".replace(_START, "start"))
     receivers = {"exit" if end == _END else str(end) for end in ends.values()}

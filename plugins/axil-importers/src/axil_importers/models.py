@@ -65,7 +65,9 @@ def _known(part: str) -> list[str]:
 
 def settings_of(given: Mapping[str, Any], step: Step) -> dict[str, Any]:
     """Return the settings of a call that adapters know."""
-    known = {_SETTINGS[k]: v for k, v in given.items() if k in _SETTINGS and v not in (None, "", [])}
+    known = {
+        _SETTINGS[k]: v for k, v in given.items() if k in _SETTINGS and v not in (None, "", [])
+    }
     others = [k for k, v in given.items() if k not in _SETTINGS and v not in (None, "", [], {})]
     if others:
         step.approximate(

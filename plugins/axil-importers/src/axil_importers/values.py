@@ -64,7 +64,9 @@ def value_of(written: Written, fields: Mapping[str, Any]) -> Any:
     value = written.value
     if paths:
         found = (follow(fields, path) for path in paths)
-        value = next((each for each in found if each is not _MISSING and each not in ("", None)), "")
+        value = next(
+            (each for each in found if each is not _MISSING and each not in ("", None)), ""
+        )
     if written.object:
         value = {name: value_of(as_written(each), fields) for name, each in written.object.items()}
     if written.merge:

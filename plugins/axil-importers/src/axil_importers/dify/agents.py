@@ -24,7 +24,9 @@ _TYPES: Final = {
 def model_config(given: Any, step: Step) -> dict[str, Any]:
     """Return the settings of an agent that say which model it asks."""
     model = cast("Data", given or {})
-    asked = model_of(str(model.get("provider") or ""), str(model.get("name") or model.get("model") or ""), step)
+    asked = model_of(
+        str(model.get("provider") or ""), str(model.get("name") or model.get("model") or ""), step
+    )
     params = cast("Data", model.get("completion_params") or {})
     settings = settings_of(params, step) if params else {}
     return {"model": asked, **({"model_settings": settings} if settings else {})}

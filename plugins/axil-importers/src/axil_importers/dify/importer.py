@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from axil_importers.dify.agents import KINDS as AGENTS, class_names, single
-from axil_importers.dify.conditions import all_of, branches
+from axil_importers.dify.conditions import all_of, branches, constant
 from axil_importers.dify.nodes import KINDS as PLAIN, ask
 from axil_importers.dify.scope import Node, Scope, Whole, title_of
 from axil_importers.draft import Draft, Step
@@ -44,9 +44,7 @@ class Dify:
         with damaged(draft):
             return self._read(draft, cast("Mapping[str, Any]", document), app)
 
-    def _read(
-        self, draft: Draft, document: Mapping[str, Any], app: Mapping[str, Any]
-    ) -> Imported:
+    def _read(self, draft: Draft, document: Mapping[str, Any], app: Mapping[str, Any]) -> Imported:
         if app.get("description"):
             draft.notes.append(str(app["description"]))
         workflow = document.get("workflow")
@@ -234,8 +232,9 @@ class _App:
         for each in variables:
             (field,) = scope.writes(node, str(each["label"]))
             value: Any = each.get("value")
-            is_path = each.get("value_type") == "variable" and isinstance(value, list)
-            fields[field] = {"path": scope.path(value, step)} if is_path else {"value": value}
+            fields[field] = {"value": value}
+            if each.get("value_type") == "variable" and isinstance(value, list):
+                fields[field] = {"path": scope.path(cast("list[Any]", value), step)}
         if fields:
             draft.node(name, "assign", {"fields": fields}, fields)
         else:
@@ -256,13 +255,11 @@ class _App:
         for each in leaves:
             is_end = each in inside
             draft.edge(each, after if is_end else again)
-        stop = {"conditions": data.get("break_conditions"), **data}
-        asked = all_of(scope, {**stop, "conditions": data.get("break_conditions") or []}, step)
+        asked = all_of(scope, {**data, "conditions": data.get("break_conditions") or []}, step)
         draft.edge(again, first, f"not ({asked})" if asked != "true" else "")
         if asked != "true":
             draft.edge(again, after, asked)
-        for target in (count,):
-            draft.edge(again, target)
+        draft.edge(again, count)
         draft.edge(count, first)
         draft.edge(count, after)
         scope.tails[key] = after
@@ -278,8 +275,6 @@ class _App:
 
 
 def _equals(scope: Scope, field: str, value: str) -> str:
-    from axil_importers.dify.conditions import constant
-
     return f"state.{field} == {constant(scope, value)}"
 
 

@@ -115,7 +115,10 @@ def template(scope: Scope, node: Node, step: Step, name: str) -> None:
     at = 0
     for place in JINJA.finditer(text):
         rest = place[2].replace("[", ".").replace("]", "")
-        parts += [literal(text[at : place.start()]), "{" + variables.get(place[1], place[1]) + rest + "}"]
+        parts += [
+            literal(text[at : place.start()]),
+            "{" + variables.get(place[1], place[1]) + rest + "}",
+        ]
         at = place.end()
     if "{%" in text or "{{" in JINJA.sub("", text):
         inputs = {each: {"path": path} for each, path in variables.items()}
@@ -153,15 +156,16 @@ def assigner(scope: Scope, node: Node, step: Step, name: str) -> None:
         given = {"type": "variable", "value": data.get("input_variable_selector")}
         target = data.get("assigned_variable_selector")
         mode = data.get("write_mode") or "over-write"
-        items = [{"variable_selector": target, "operation": mode, "value": given}]
+        one: dict[str, Any] = {"variable_selector": target, "operation": mode, "value": given}
+        items = [one]
     fields: dict[str, Any] = {}
     for each in items:
-        selector = each.get("variable_selector") or []
+        selector = cast("list[Any]", each.get("variable_selector") or [])
         field, _ = scope.field(selector)
         scope.whole.written.add(field)
-        value: Any = each.get("value")
+        value = each.get("value")
         if each.get("input_type") == "variable" and isinstance(value, list):
-            value = {"type": "variable", "value": value}
+            value = cast("Any", {"type": "variable", "value": value})
         fields[field] = _assigned(scope, step, (str(each.get("operation")), field), value)
     _assign(scope, name, step, fields)
 
@@ -169,6 +173,7 @@ def assigner(scope: Scope, node: Node, step: Step, name: str) -> None:
 def _assigned(scope: Scope, step: Step, how: tuple[str, str], value: Any) -> Any:
     operation, field = how
     made = scope.value(value, step)
+    inner = cast("dict[str, Any]", made) if isinstance(made, dict) else {"value": made}
     if operation in ("clear", "remove-first", "remove-last") and operation != "clear":
         step.approximate(f"{operation} is not done", f"Write the field {field} by a script.")
         return {"path": field}
@@ -176,14 +181,14 @@ def _assigned(scope: Scope, step: Step, how: tuple[str, str], value: Any) -> Any
         return {"value": ""}
     if operation in ("append", "extend", "+=", "-="):
         scope.reads.add(field)
-        number: Any = made.get("value") if isinstance(made, dict) else made
-        if isinstance(made, dict) and "path" in made and operation != "-=":
-            return {"path": field, "plus": cast("dict[str, str]", made)["path"]}
+        number = inner.get("value")
+        if "path" in inner and operation != "-=":
+            return {"path": field, "plus": inner["path"]}
         if isinstance(number, int | float):
             return {"path": field, "plus": -number if operation == "-=" else number}
     if operation not in ("over-write", "overwrite", "set"):
         step.approximate(f'"{operation}" is done as overwriting', f"Look at the field {field}.")
-    return made
+    return cast("Any", made)
 
 
 def http(scope: Scope, node: Node, step: Step, name: str) -> None:
@@ -314,7 +319,9 @@ def ask(scope: Scope, node: Node, step: Step, name: str) -> None:
     ahead: dict[str, Any] = {}
     texts: list[str] = []
     for key, value in cast("Mapping[str, Any]", given).items():
-        inner: Any = value.get("value", value) if isinstance(value, Mapping) else value
+        inner: Any = value
+        if isinstance(value, Mapping):
+            inner = cast("Mapping[str, Any]", value).get("value", "")
         if isinstance(inner, list):
             shown = "{{#" + ".".join(str(each) for each in cast("list[Any]", inner)) + "#}}"
             is_selector = len(cast("list[Any]", inner)) > 1 and kind == "tool"
@@ -322,7 +329,8 @@ def ask(scope: Scope, node: Node, step: Step, name: str) -> None:
         texts.append(f"{prompt_literal(str(key))}: {scope.flat(inner, step, ahead)}")
     fields = scope.writes(node, *names)
     before(scope, name, node, ahead)
-    prompt = f"Do by hand what {prompt_literal(kind)} {prompt_literal(theirs)} did, and give its result.\n"
+    what = f"{prompt_literal(kind)} {prompt_literal(theirs)}"
+    prompt = f"Do by hand what {what} did, and give its result.\n"
     config = {"prompt": prompt + "\n".join(texts), "fields": {fields[0]: "the result"}}
     scope.draft.node(name, "human_form", config, fields[:1])
     step.became = f"human_form {name}, which asks a person"

@@ -123,7 +123,7 @@ class Scope:
                 return self.value(inner, step)
         if isinstance(given, str):
             return self.template(given, step)
-        return {"value": given}
+        return {"value": cast("Any", given)}
 
 
 def title_of(node: Node) -> str:

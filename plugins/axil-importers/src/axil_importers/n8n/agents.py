@@ -77,9 +77,11 @@ def _prompts(flow: Flow, name: str, step: Step) -> tuple[str, str]:
     if isinstance(asked[0], Mapping):
         asked[0] = None
     if not any(asked):
-        asked = ["={{ $json.chatInput }}"] if flow.kind(name) in ("agent", "chainLlm") else [
-            "={{ $json }}"
-        ]
+        asked = (
+            ["={{ $json.chatInput }}"]
+            if flow.kind(name) in ("agent", "chainLlm")
+            else ["={{ $json }}"]
+        )
     made = [[text_of(e, resolve, step) for e in part if e] for part in (system, asked)]
     return "\n\n".join(made[0]), "\n\n".join(made[1])
 
@@ -117,7 +119,8 @@ def _properties(text: Any, *, is_example: bool) -> dict[str, Any]:
     inner = cast("Mapping[str, Data]", data.get("properties") or {})
     return {
         key: {
-            "type": each["type"] if each.get("type") in ("string", "number", "integer", "boolean")
+            "type": each["type"]
+            if each.get("type") in ("string", "number", "integer", "boolean")
             else "string",
             "description": str(each.get("description") or ""),
         }

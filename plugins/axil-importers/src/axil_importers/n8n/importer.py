@@ -30,7 +30,7 @@ class N8n:
         return (
             isinstance(nodes, list)
             and isinstance(given.get("connections"), Mapping)
-            and all(isinstance(e, Mapping) and {"name", "type"} <= e.keys() for e in nodes)
+            and all(map(_is_node, cast("list[Any]", nodes)))
         )
 
     def read(self, document: Any, name: str) -> Imported:
@@ -42,6 +42,10 @@ class N8n:
         draft = Draft(str(given.get("name") or name))
         with damaged(draft):
             return _import(Flow(given, draft))
+
+
+def _is_node(given: Any) -> bool:
+    return isinstance(given, Mapping) and {"name", "type"} <= cast("Data", given).keys()
 
 
 def _import(flow: Flow) -> Imported:
@@ -89,9 +93,7 @@ def _node(flow: Flow, name: str, made: str) -> None:
         step.became = f"passthrough {made}, as it is switched off"
     elif is_trigger(str(node.get("type"))):
         trigger(flow, name, step, made)
-    elif kind in MODELS and "openAi" != kind:
-        model_node(flow, name, step, made)
-    elif kind == "openAi" and "langchain" in str(node.get("type")):
+    elif kind in MODELS and (kind != "openAi" or "langchain" in str(node.get("type"))):
         model_node(flow, name, step, made)
     else:
         KINDS.get(kind, ask)(flow, name, step, made)

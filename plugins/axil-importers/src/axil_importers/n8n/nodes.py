@@ -101,9 +101,11 @@ def edit(flow: Flow, name: str, step: Step, made: str) -> None:
         flow.heads[name] = first
         said = {"path": raw, "parse": True}
     else:
-        said = {"object": {k: value_of(v, resolve, step) for k, v in pairs}} if pairs else {
-            "value": {}
-        }
+        said = (
+            {"object": {k: value_of(v, resolve, step) for k, v in pairs}}
+            if pairs
+            else {"value": {}}
+        )
     if given.get("includeOtherFields") or (old and not given.get("keepOnlySet")):
         step.approximate("other fields are not kept", "Read them of the node before.")
     flow.draft.node(made, "assign", {"fields": {field: said}}, [field])
@@ -237,11 +239,7 @@ def respond(flow: Flow, name: str, step: Step, made: str) -> None:
     """The output of the run."""
     given = flow.parameters(name)
     body = given.get("responseBody")
-    said = (
-        text_of(body, reading(flow, name), step)
-        if body
-        else {"path": flow.path(name, "", "")}
-    )
+    said = text_of(body, reading(flow, name), step) if body else {"path": flow.path(name, "", "")}
     field = flow.field(name)
     flow.draft.node(made, "assign", {"fields": {field: said}}, [field])
     step.became = f"assign {made}"

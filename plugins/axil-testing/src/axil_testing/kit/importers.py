@@ -20,7 +20,7 @@ _OTHERS: Final[Sequence[Any]] = (
 )  # fmt: skip
 """What no system exports."""
 _STATUSES: Final = ("taken", "approximated", "left")
-_MOST_DAMAGES: Final = 300
+_MOST_DAMAGES: Final = 150
 
 
 class ImporterKit(Kit):
