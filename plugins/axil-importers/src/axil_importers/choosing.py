@@ -51,7 +51,7 @@ def _made(installed: Registry, name: str) -> Importer:
 
 
 class _Loader(yaml.SafeLoader):
-    """Without aliases: a small file cannot become large data."""
+    """A loader without aliases: a small file cannot become large data."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if cast("Any", self).check_event(yaml.AliasEvent):

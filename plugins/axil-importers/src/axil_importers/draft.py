@@ -36,7 +36,7 @@ def prompt_literal(text: str) -> str:
 
 
 class Step:
-    """What becomes of one part of the source."""
+    """The outcome of one part of the source."""
 
     def __init__(self, place: str, kind: str) -> None:
         self.place, self.kind, self.became = place, kind, ""

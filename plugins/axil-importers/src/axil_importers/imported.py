@@ -20,19 +20,19 @@ _ORDER: Final[tuple[Status, ...]] = ("taken", "approximated", "left")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What became of one part of the source, or one thing that it lost."""
+    """The outcome of one part of the source, or one thing that it lost."""
 
     place: str
-    """Where it is in the source: ``workflow.graph.nodes[3] "Summary"``."""
+    """The place in the source: ``workflow.graph.nodes[3] "Summary"``."""
     kind: str
-    """What it is called there: ``llm``."""
+    """The name for its kind there: ``llm``."""
     status: Status
     became: str = ""
-    """What stands for it: ``agent Summary``; empty: nothing."""
+    """The thing that stands for it: ``agent Summary``; empty: nothing."""
     reason: str = ""
-    """What was lost; empty: nothing."""
+    """The loss; empty: nothing."""
     advice: str = ""
-    """What to do about it."""
+    """The advice about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Imported:
 
     @property
     def losses(self) -> Sequence[Finding]:
-        """What was approximated or left."""
+        """The parts that were approximated or left."""
         return [each for each in self.findings if each.status != "taken"]
 
     def counts(self) -> dict[Status, int]:

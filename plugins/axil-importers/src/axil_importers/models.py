@@ -18,7 +18,7 @@ _SETTINGS: Final = {
     "stop": "stop",
 }
 USUAL_MODEL: Final = "gpt-4.1-mini"
-"""Where the source names none."""
+"""The model where the source names none."""
 TOOLS: Final[Mapping[str, tuple[str, str, str]]] = {
     "current_time": ("current_time", "", ""),
     "time": ("current_time", "", ""),

@@ -33,7 +33,7 @@ def model_config(given: Any, step: Step) -> dict[str, Any]:
 
 
 def llm(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """An agent that answers in prose."""
+    """Add an agent that answers in prose."""
     data = node["data"]
     context = cast("Data", data.get("context") or {})
     selector = cast("Sequence[Any]", context.get("variable_selector") or ())
@@ -125,7 +125,7 @@ def _agent(
 
 
 def classifier(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """An agent that names one of the classes; edges ask which."""
+    """Add an agent that names one of the classes; edges ask which."""
     data = node["data"]
     ahead: dict[str, Any] = {}
     classes = cast("list[Data]", data.get("classes") or [])
@@ -157,7 +157,7 @@ def _query(scope: Scope, selector: Any, step: Step, ahead: dict[str, Any]) -> st
 
 
 def extractor(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """An agent with typed output."""
+    """Add an agent with typed output."""
     data = node["data"]
     ahead: dict[str, Any] = {}
     output: dict[str, Any] = {}
@@ -191,7 +191,7 @@ def _parameter(given: Data) -> dict[str, Any]:
 
 
 def agent(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """An agent with tools."""
+    """Add an agent with tools."""
     data = node["data"]
     given = cast("Mapping[str, Any]", data.get("agent_parameters") or {})
     values = {
@@ -235,7 +235,7 @@ def tools_of(given: Any, step: Step) -> list[dict[str, str]]:
 
 
 def single(scope: Scope, app: Data, step: Step) -> None:
-    """An app without a graph: one agent."""
+    """Add an app without a graph: one agent."""
     draft = scope.draft
     form = cast("list[Mapping[str, Data]]", app.get("user_input_form") or [])
     inputs = {str(f["variable"]): str(f.get("label") or "") for e in form for f in e.values()}

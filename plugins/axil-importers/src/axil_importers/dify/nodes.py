@@ -33,7 +33,7 @@ print(json.dumps({"output": text}))
 
 
 def start(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """The inputs, as fields."""
+    """Add the inputs, as fields."""
     variables = cast("list[Mapping[str, Any]]", node["data"].get("variables") or [])
     inputs = {str(each["variable"]): str(each.get("label") or "") for each in variables}
     fields = {scope.writes(node, each)[0]: label for each, label in inputs.items()}
@@ -58,7 +58,7 @@ def start(scope: Scope, node: Node, step: Step, name: str) -> None:
 
 
 def end(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """The outputs, and the way to the exit."""
+    """Add the outputs, and the way to the exit."""
     outputs = cast("list[Mapping[str, Any]]", node["data"].get("outputs") or [])
     made = {
         str(each["variable"]): {"path": scope.path(each.get("value_selector") or (), step)}
@@ -69,7 +69,7 @@ def end(scope: Scope, node: Node, step: Step, name: str) -> None:
 
 
 def answer(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """A text for the user, and the way to the exit."""
+    """Add a text for the user, and the way to the exit."""
     (field,) = scope.writes(node, "answer")
     _assign(scope, name, step, {field: scope.template(node["data"].get("answer"), step)})
     back = {"answer": "{" + field + "}"}
@@ -80,7 +80,7 @@ def answer(scope: Scope, node: Node, step: Step, name: str) -> None:
 
 
 def code(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """The program, with its inputs as JSON."""
+    """Add the program, with its inputs as JSON."""
     data = node["data"]
     given = cast("list[Mapping[str, Any]]", data.get("variables") or [])
     inputs = {
@@ -103,7 +103,7 @@ def code(scope: Scope, node: Node, step: Step, name: str) -> None:
 
 
 def template(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """A text with places; with statements and filters of Jinja, a program that renders it."""
+    """Add a text with places; with statements and filters of Jinja, a program that renders it."""
     data = node["data"]
     variables = {
         str(each["variable"]): scope.path(each.get("value_selector") or (), step)
@@ -134,7 +134,7 @@ def template(scope: Scope, node: Node, step: Step, name: str) -> None:
 
 
 def aggregator(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """The first of several variables that has a value."""
+    """Add the first of several variables that has a value."""
     advanced = cast("Mapping[str, Any]", node["data"].get("advanced_settings") or {})
     groups = cast("list[Mapping[str, Any]]", advanced.get("groups") or [])
     if not advanced.get("group_enabled"):
@@ -149,7 +149,7 @@ def aggregator(scope: Scope, node: Node, step: Step, name: str) -> None:
 
 
 def assigner(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """Variables that are set, emptied or grow."""
+    """Add variables that are set, emptied or grow."""
     data = node["data"]
     items = cast("list[Mapping[str, Any]]", data.get("items") or [])
     if not items:
@@ -192,7 +192,7 @@ def _assigned(scope: Scope, step: Step, how: tuple[str, str], value: Any) -> Any
 
 
 def http(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """A page that is got; other requests are left to a person."""
+    """Add a page that is got; other requests are left to a person."""
     data = node["data"]
     names = ("body", "status_code", "headers", "files")
     if str(data.get("method", "get")).lower() != "get":
@@ -216,7 +216,7 @@ def http(scope: Scope, node: Node, step: Step, name: str) -> None:
 
 
 def extractor(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """A file of the workspace, as text."""
+    """Add a file of the workspace, as text."""
     (field,) = scope.writes(node, "text")
     path = {"path": scope.path(node["data"].get("variable_selector") or (), step)}
     config = {"tool": {"type": "load_file"}, "arguments": {"path_or_id": path}, "field": field}
@@ -228,7 +228,7 @@ def extractor(scope: Scope, node: Node, step: Step, name: str) -> None:
 
 
 def listing(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """A list, cut to size."""
+    """Add a list, cut to size."""
     data = node["data"]
     path = scope.path(data.get("variable") or (), step)
     result, first, last = scope.writes(node, "result", "first_record", "last_record")
@@ -248,7 +248,7 @@ def listing(scope: Scope, node: Node, step: Step, name: str) -> None:
 
 
 def retrieval(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """A search in texts that are to be put in: an export does not hold the knowledge."""
+    """Add a search in texts that are to be put in: an export does not hold the knowledge."""
     data = node["data"]
     (field,) = scope.writes(node, "result")
     query = {"path": scope.path(data.get("query_variable_selector") or (), step)}
@@ -263,7 +263,7 @@ def retrieval(scope: Scope, node: Node, step: Step, name: str) -> None:
 
 
 def tool(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """A tool that is known here; another is left to a person."""
+    """Add a tool that is known here; another is left to a person."""
     data = node["data"]
     called = str(data.get("tool_name") or "")
     known = tool_of(called) or tool_of(str(data.get("provider_id") or ""))
@@ -287,7 +287,7 @@ def tool(scope: Scope, node: Node, step: Step, name: str) -> None:
 
 
 def human(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """A question to a person, with the actions as one of its answers."""
+    """Add a question to a person, with the actions as one of its answers."""
     data = node["data"]
     inputs = cast("list[Mapping[str, Any]]", data.get("inputs") or [])
     names = [str(each.get("output_variable_name") or each.get("variable")) for each in inputs]
@@ -310,7 +310,7 @@ def human(scope: Scope, node: Node, step: Step, name: str) -> None:
 
 
 def ask(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """A person does by hand what nothing here does."""
+    """Add a question to a person, who does by hand what nothing here does."""
     data = node["data"]
     kind = str(data.get("type"))
     theirs = str(data.get("tool_label") or data.get("tool_name") or data.get("method") or kind)

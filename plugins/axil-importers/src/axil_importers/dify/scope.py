@@ -1,4 +1,4 @@
-"""What the parts of one Dify import share: names, references to variables, findings."""
+"""The parts that are shared by one Dify import share: names, references to variables, findings."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _SORTS: Final = ("textClassifier", "sentimentAnalysis")
 
 
 def model_node(flow: Flow, name: str, step: Step, made: str) -> None:
-    """An agent."""
+    """Add an agent."""
     kind, given, draft = flow.kind(name), flow.parameters(name), flow.draft
     if kind == "openAi" and given.get("resource") not in (None, "text", "chat", "assistant"):
         ask(flow, name, step, made)

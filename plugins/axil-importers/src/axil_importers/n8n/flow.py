@@ -1,4 +1,4 @@
-"""What the parts of one n8n import share: nodes, connections, and where values are."""
+"""The parts that are shared by one n8n import share: nodes, connections, and where values are."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Flow:
         """The targets of a node, by its outputs."""
         self.into: dict[str, list[str]] = {}
         self.helpers: dict[str, list[tuple[str, str]]] = {}
-        """What helps a node: the kind of connection, and the node that is there for it."""
+        """The helpers of a node: the kind of connection, and the node that is there for it."""
         self.steps: dict[str, Step] = {}
         self.heads: dict[str, str] = {}
         connections = cast("Mapping[str, Mapping[str, Any]]", document.get("connections") or {})
@@ -103,7 +103,7 @@ class Flow:
         return list(dict.fromkeys(found))
 
     def path(self, owner: str, name: str, inside: str) -> str:
-        """Return the path of a value that ``owner`` reads of a node, or of what came to it."""
+        """Return the path of a value that ``owner`` reads of a node, or of its input."""
         if not name:
             return self._came(owner, inside)
         if name not in self.nodes:

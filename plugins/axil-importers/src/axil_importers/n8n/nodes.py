@@ -58,7 +58,7 @@ def reading(flow: Flow, name: str) -> Callable[[str, str], str]:
 
 
 def trigger(flow: Flow, name: str, step: Step, made: str) -> None:
-    """The input of the run."""
+    """Add the input of the run."""
     kind, field = flow.kind(name), flow.field(name)
     inputs = {"input": "What begins the run, as an object."}
     fields: dict[str, Any] = {field: {"path": "input"}}
@@ -78,7 +78,7 @@ def trigger(flow: Flow, name: str, step: Step, made: str) -> None:
 
 
 def edit(flow: Flow, name: str, step: Step, made: str) -> None:
-    """Fields of an object."""
+    """Add fields of an object."""
     given, resolve = flow.parameters(name), reading(flow, name)
     field = flow.field(name)
     pairs: list[tuple[str, Any]] = []
@@ -113,7 +113,7 @@ def edit(flow: Flow, name: str, step: Step, made: str) -> None:
 
 
 def code(flow: Flow, name: str, step: Step, made: str) -> None:
-    """The program, with what came as JSON."""
+    """Add the program, with what came as JSON."""
     given, field = flow.parameters(name), flow.field(name)
     text = str(given.get("jsCode") or given.get("functionCode") or given.get("pythonCode") or "")
     names = [each for each in nodes_in(text) if each in flow.nodes]
@@ -134,7 +134,7 @@ def code(flow: Flow, name: str, step: Step, made: str) -> None:
 
 
 def http(flow: Flow, name: str, step: Step, made: str) -> None:
-    """A page that is got; other requests are left to a person."""
+    """Add a page that is got; other requests are left to a person."""
     given, field = flow.parameters(name), flow.field(name)
     method = str(given.get("method") or given.get("requestMethod") or "GET")
     if method != "GET" or is_expression(method):
@@ -154,7 +154,7 @@ def http(flow: Flow, name: str, step: Step, made: str) -> None:
 
 
 def merge(flow: Flow, name: str, step: Step, made: str) -> None:
-    """The union of what came."""
+    """Add the union of what came."""
     fields = flow.sources(name)
     field = flow.field(name)
     said: Any = {"merge": fields} if fields else {"value": ""}
@@ -168,7 +168,7 @@ def merge(flow: Flow, name: str, step: Step, made: str) -> None:
 
 
 def passing(flow: Flow, name: str, step: Step, made: str) -> None:
-    """What came, unchanged."""
+    """Add what came, unchanged."""
     flow.draft.node(made, "passthrough", {})
     step.became = f"passthrough {made}"
     if flow.kind(name) == "wait":
@@ -178,7 +178,7 @@ def passing(flow: Flow, name: str, step: Step, made: str) -> None:
 
 
 def listing(flow: Flow, name: str, step: Step, made: str) -> None:
-    """A list: taken out of what came, or cut."""
+    """Add a list: taken out of what came, or cut."""
     given, field, kind = flow.parameters(name), flow.field(name), flow.kind(name)
     inside = str(given.get("fieldToSplitOut") or "") if kind in ("splitOut", "itemLists") else ""
     said: dict[str, Any] = {"path": flow.path(name, "", inside.split(",")[0].strip())}
@@ -198,7 +198,7 @@ def listing(flow: Flow, name: str, step: Step, made: str) -> None:
 
 
 def batches(flow: Flow, name: str, step: Step, made: str) -> None:
-    """A cycle that takes one item after another."""
+    """Add a cycle that takes one item after another."""
     draft, field = flow.draft, flow.field(name)
     rest = draft.field("rest", name, wanted=f"{name}_rest")
     begin, take = draft.name(f"{made}_begin"), draft.name(f"{made}_item")
@@ -236,7 +236,7 @@ def reaches(flow: Flow, source: str, target: str) -> bool:
 
 
 def respond(flow: Flow, name: str, step: Step, made: str) -> None:
-    """The output of the run."""
+    """Add the output of the run."""
     given = flow.parameters(name)
     body = given.get("responseBody")
     said = text_of(body, reading(flow, name), step) if body else {"path": flow.path(name, "", "")}
@@ -246,7 +246,7 @@ def respond(flow: Flow, name: str, step: Step, made: str) -> None:
 
 
 def ask(flow: Flow, name: str, step: Step, made: str) -> None:
-    """A person does by hand what nothing here does."""
+    """Add a question to a person, who does by hand what nothing here does."""
     given, field, kind = flow.parameters(name), flow.field(name), flow.kind(name)
     prompt = flow.draft.field("ask", name, wanted=f"{name}_question")
     first = flow.draft.name(f"{made}_question")

@@ -18,7 +18,7 @@ _OTHERS: Final[Sequence[Any]] = (
     None, "", "text", 7, [], {}, [{}], {"nodes": 3}, {"graph": {"nodes": [], "edges": []}},
     {"nodes": [], "edges": []}, {"app": None}, {"agents": [], "tasks": None},
 )  # fmt: skip
-"""What no system exports."""
+"""Documents that no system exports."""
 _STATUSES: Final = ("taken", "approximated", "left")
 _MOST_DAMAGES: Final = 150
 
@@ -28,7 +28,7 @@ class ImporterKit(Kit):
 
     kind = "importers"
     documents: ClassVar[Sequence[Any]] = ()
-    """What the system exports, as data."""
+    """The documents that the system exports, as data."""
 
     def examples(self) -> Sequence[Any]:
         """Return documents; skip where there is none."""
