@@ -1,4 +1,4 @@
-"""The parts that are shared by one Dify import share: names, references to variables, findings."""
+"""The things that the parts of one Dify import share: names, references to variables, findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts that are shared by one n8n import share: nodes, connections, and where values are."""
+"""The things that the parts of one n8n import share: nodes, connections, and where values are."""
 
 from __future__ import annotations
 

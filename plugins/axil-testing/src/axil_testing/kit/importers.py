@@ -39,7 +39,7 @@ class ImporterKit(Kit):
     # -- laws
 
     def test_it_recognises_its_own_documents_and_no_others(self) -> None:
-        """Without an error, whatever it is shown."""
+        """Expect no error, whatever it is shown."""
         made = self.make()
         for other in _OTHERS:
             require(not made.recognises(other), f"it takes {shown(other)} for its own")
@@ -47,7 +47,7 @@ class ImporterKit(Kit):
             require(made.recognises(document), f"it does not recognise {shown(document)}")
 
     def test_what_it_makes_is_a_workflow_file(self) -> None:
-        """It can be read as one."""
+        """Expect it to be readable as one."""
         for document in self.examples():
             made = self.make().read(document, "kit")
             spec_from_document(Document(data=made.document, name="kit.yaml"))
@@ -88,7 +88,7 @@ class ImporterKit(Kit):
                     raise
 
     def test_it_has_no_effects(self) -> None:
-        """What it is given is data: nothing of it is run, opened or fetched."""
+        """Expect it to take what it is given as data: nothing of it is run, opened or fetched."""
         for document in self.examples():
             self.make().read(document, "kit")
             with watched() as seen:
