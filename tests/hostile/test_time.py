@@ -24,7 +24,7 @@ Config = dict[str, Any]
 
 
 def many(kind: str, use: Config, count: int = 40, text: str = LONG) -> Config:
-    """A file with many edges, side by side, that each have work."""
+    """Return a file with many edges, side by side, that each have work."""
     ends = [PASS] * count
     ways = [{"from": "n0", "to": f"n{i + 1}", kind: use} for i in range(count)]
     return whole(literal(text), *ends, edges=ways)
