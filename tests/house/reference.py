@@ -13,6 +13,7 @@ from typing import Any
 import axil.driver
 import axil.plugin
 import axil_files
+import axil_importers
 import axil_journals
 import axil_models
 from axil.plugin import COMPONENT_KINDS, CONTRACT_VERSIONS, Hooks
@@ -54,6 +55,8 @@ NAMED = {
     "options": "a class with `prepare(self, value, launch)`, named `run.…` or `workflow.…`",
     "engines": "a class made with `(journal, workflows, *, find, loaded, **options)`; see "
     "`axil_journals.Engine`",
+    "importers": "a class with `recognises(self, document)` and `read(self, document, name)`; "
+    "see [axil-importers](../../plugins/axil-importers/README.md#an-importer-of-your-own)",
     "protocols": "a class with `routes(self, service)`; see "
     "[axil-serve](../../plugins/axil-serve/README.md#protocols)",
 }
@@ -61,6 +64,7 @@ PROTOCOLS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (axil.plugin, ("Condition", "Processor", "Channel", "Meter")),
     (axil.driver, ("Clock", "Executor", "Recorder", "RunJournal")),
     (axil_files, ("Loader",)),
+    (axil_importers, ("Importer",)),
     (axil_journals, ("Journal", "SharedJournal", "JournalWriter", "Cipher", "Engine")),
     (axil_models, ("Model", "Formatter", "ContextProvider", "Memory", "ChatMemory")),
 )

@@ -37,6 +37,7 @@ COMPONENT_KINDS: Final[Mapping[str, str]] = {
     "commands": "command",
     "options": "option",
     "protocols": "protocol",
+    "importers": "importer",
 }
 """Kinds of components, each with the words for one; the entry-point group is ``axil.<kind>``."""
 

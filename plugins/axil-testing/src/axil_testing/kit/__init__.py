@@ -27,6 +27,7 @@ _SUBJECTS = {
         "formatters": "FormatterKit",
         "guards": "GuardKit",
         "hooks": "HookKit",
+        "importers": "ImporterKit",
         "joins": "JoinKit",
         "journals": "JournalKit",
         "loaders": "LoaderKit",

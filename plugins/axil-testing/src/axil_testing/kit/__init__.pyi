@@ -10,6 +10,7 @@ from axil_testing.kit.exchange import JumpingClock as JumpingClock
 from axil_testing.kit.formatters import FormatterKit as FormatterKit
 from axil_testing.kit.guards import GuardKit as GuardKit
 from axil_testing.kit.hooks import HookKit as HookKit
+from axil_testing.kit.importers import ImporterKit as ImporterKit
 from axil_testing.kit.joins import JoinKit as JoinKit
 from axil_testing.kit.journals import JournalKit as JournalKit
 from axil_testing.kit.loaders import LoaderKit as LoaderKit

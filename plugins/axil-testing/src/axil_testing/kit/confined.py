@@ -44,6 +44,7 @@ _NOT_MADE_OF_SETTINGS: Final = frozenset(
         "reducers",
         "loaders",
         "commands",
+        "importers",
         "options",
         "hooks",
         "dialects",

@@ -51,6 +51,7 @@ KITS: Final[Mapping[str, str]] = {
     "scorers": "scorers:ScorerKit",
     "guards": "guards:GuardKit",
     "stores": "stores:StoreKit",
+    "importers": "importers:ImporterKit",
 }
 """Kind → module and class of its kit, in this package.
 

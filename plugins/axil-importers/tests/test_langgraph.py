@@ -1,0 +1,85 @@
+"""LangGraph's compiled graphs: objects of the form of its builders, without LangGraph."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+from axil_importers import ImportProblem, from_langgraph
+
+
+class Runnable:
+    """A function as LangGraph holds it."""
+
+    def __init__(self, func: Callable[[Any], Any]) -> None:
+        self.func, self.func_accepts = func, {}
+
+    def invoke(self, state: Any) -> Any:
+        return self.func(state)
+
+
+class Talk(TypedDict):
+    n: int
+    log: Annotated[list[str], operator.add]
+
+
+def compiled(nodes: dict[str, Any], edges: set[tuple[str, str]], **more: Any) -> Any:
+    """Return a compiled graph; ``branches``: by source a function and its ends."""
+    branches = {
+        source: {"route": SimpleNamespace(path=Runnable(path), ends=ends)}
+        for source, (path, ends) in more.pop("branches", {}).items()
+    }
+    specs = {
+        key: SimpleNamespace(runnable=Runnable(each), ends=more.get("ends", ()), retry_policy=None)
+        for key, each in nodes.items()
+    }
+    builder = SimpleNamespace(
+        nodes=specs,
+        edges=edges,
+        branches=branches,
+        waiting_edges=more.get("waiting", set()),
+        state_schema=Talk,
+    )
+    return SimpleNamespace(builder=builder, name="talk")
+
+
+def says(name: str) -> Callable[[Any], Any]:
+    """Return a node that says its name and counts."""
+    return lambda state: {"log": [name], "n": state["n"] + (name == "a")}
+
+
+def test_branches_joins_and_cycles_run_as_they_did():
+    graph = compiled(
+        {name: says(name) for name in ("a", "left", "right", "join")},
+        {("__start__", "a"), ("a", "left"), ("a", "right")},
+        waiting={(("left", "right"), "join")},
+        branches={
+            "join": (
+                lambda state: "__end__" if state["n"] > 1 else "a",
+                {"a": "a", "__end__": "__end__"},
+            )
+        },
+    )
+    made = from_langgraph(graph)
+    assert [each.status for each in made.findings] == ["taken"] * 5
+    _, state = made.graph.build().invoke({"n": 0, "log": []})
+    assert dict(state) == {"n": 2, "log": ["a", "left", "right", "join"] * 2}
+
+
+def test_what_cannot_be_followed_is_left():
+    graph = compiled(
+        {"a": says("a")},
+        {("__start__", "a"), ("a", "__end__")},
+        branches={"a": (lambda state: "a", None)},
+        ends=("b",),
+    )
+    assert [each.status for each in from_langgraph(graph).findings] == ["left", "left"]
+
+
+def test_only_a_compiled_graph_is_read():
+    with pytest.raises(ImportProblem, match="expected a compiled StateGraph, found dict"):
+        from_langgraph({})
