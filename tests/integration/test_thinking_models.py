@@ -204,6 +204,7 @@ def graph_of(model: Any) -> RootGraph:
     return g.build()
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("name", SHAPES)
 def test_thoughts_go_back_after_a_pause_and_are_shown_and_no_answer(name):
     shape, chunks = SHAPES[name], list[Any]()
@@ -274,6 +275,7 @@ def test_later_turns_of_a_conversation_send_the_thoughts_of_turns_with_calls():
     ]
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("name", [name for name in SHAPES if "tags" not in name])
 def test_thoughts_are_parts_of_the_reply_and_are_kept_from_others(name):
     shape = SHAPES[name]

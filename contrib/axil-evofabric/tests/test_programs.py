@@ -73,6 +73,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("name", sorted(REAL))
 def test_a_program_gives_what_it_gives_on_the_real_one(name):
     with warnings.catch_warnings():

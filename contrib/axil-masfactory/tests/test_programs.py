@@ -16,6 +16,7 @@ THERE = json.loads((Path(__file__).parent / "programs.json").read_text("utf-8"))
 """The results of MASFactory, as they were recorded."""
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_gives_what_masfactory_gives(name):
     assert json.loads(json.dumps(PROGRAMS[name](), default=str)) == THERE[name]

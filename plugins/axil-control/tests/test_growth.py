@@ -123,6 +123,7 @@ def mapped(tmp_path: Path) -> str:
     return str(file)
 
 
+@pytest.mark.third
 @pytest.mark.parametrize(
     ("made", "given"),
     [

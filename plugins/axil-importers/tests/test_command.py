@@ -57,4 +57,4 @@ def test_the_list_is_data_and_the_workflow_with_it(said):
 )
 def test_what_cannot_be_imported_is_refused_in_words(said, text, options, fault):
     code, _, told = said(text, *options)
-    assert (code, fault in told, "AX990" in told) == (2, True, True), told
+    assert (code, fault in told, "AX988" in told) == (2, True, True), told

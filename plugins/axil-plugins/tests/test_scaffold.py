@@ -130,6 +130,7 @@ def in_it(made: Path, *command: object) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("kind", TEMPLATES)
 def test_its_tests_pass(made, kind):
     cases = [

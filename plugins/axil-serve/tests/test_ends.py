@@ -183,6 +183,7 @@ SAID: dict[Ask, dict[str, str]] = {
 THREE = {"limited": "failed", "cancelled": "failed"}
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("ask", ALL)
 def test_every_protocol_says_how_a_run_ended_as_its_record_does(http: TestClient, ask: Ask):
     for _ in range(TIMES):
@@ -205,6 +206,7 @@ def runs(http: TestClient) -> dict[str, str]:
     return {each["run_id"]: each["status"] for each in listed}
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("ask", ALL)
 @pytest.mark.parametrize("end", ["paused", "limited", "cancelled"])
 def test_every_protocol_says_how_a_run_stopped_that_is_not_done(

@@ -17,7 +17,7 @@ def import_text(
 ) -> Imported:
     """Return the workflow in a text, JSON or YAML, of whatever system; ``system`` names it.
 
-    Raises: ImportProblem (AX990).
+    Raises: ImportProblem (AX988).
     """
     document = parsed(text)
     return importer_for(document, system, registry).read(document, name)
@@ -26,14 +26,14 @@ def import_text(
 def importer_for(document: Any, system: str = "", registry: Registry | None = None) -> Importer:
     """Return the importer called ``system``; empty: the only one that recognises the document.
 
-    Raises: ImportProblem (AX990): there is none, or there are several.
+    Raises: ImportProblem (AX988): there is none, or there are several.
     """
     installed = registry or default_registry()
     names = sorted(installed.names("importers"))
     if system:
         if system not in names:
             hint = did_you_mean(system, names) or f"Available: {format_names(names) or 'none'}."
-            raise ImportProblem("AX990", f'there is no importer "{system}".', hint)
+            raise ImportProblem("AX988", f'there is no importer "{system}".', hint)
         return _made(installed, system)
     found = {each: made for each in names if (made := _made(installed, each)).recognises(document)}
     if len(found) == 1:
@@ -43,7 +43,7 @@ def importer_for(document: Any, system: str = "", registry: Registry | None = No
     else:
         message = "the file is not what a system exports that is known here."
     hint = f"Say which with --from: {format_names(names)}."
-    raise ImportProblem("AX990", message, hint)
+    raise ImportProblem("AX988", message, hint)
 
 
 def _made(installed: Registry, name: str) -> Importer:
@@ -62,7 +62,7 @@ class _Loader(yaml.SafeLoader):
 def parsed(text: str) -> Any:
     """Return the data in a text, JSON or YAML.
 
-    Raises: ImportProblem (AX990): it is neither.
+    Raises: ImportProblem (AX988): it is neither.
     """
     try:
         if text.lstrip().startswith("{"):
@@ -70,4 +70,4 @@ def parsed(text: str) -> Any:
         return _Loader(text).get_single_data()
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         fault = f"the file is neither JSON nor YAML: {error}."
-        raise ImportProblem("AX990", fault, "Export it again.") from error
+        raise ImportProblem("AX988", fault, "Export it again.") from error

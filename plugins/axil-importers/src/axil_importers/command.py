@@ -72,7 +72,7 @@ def _line(each: Finding) -> str:
 def _document(file: Path) -> Any:
     """Return the data of a file; of a folder, that of its files, by their names.
 
-    Raises: ImportProblem (AX990).
+    Raises: ImportProblem (AX988).
     """
     if not file.is_dir():
         return parsed(_text(file))
@@ -81,23 +81,23 @@ def _document(file: Path) -> Any:
 
 
 def _text(file: Path) -> str:
-    """Return the text of the file. Raises: ImportProblem (AX990)."""
+    """Return the text of the file. Raises: ImportProblem (AX988)."""
     try:
         if file.stat().st_size > _LARGEST_BYTES:
             fault = f"{file} is larger than {_LARGEST_BYTES} bytes."
-            raise ImportProblem("AX990", fault, "Export one workflow.")
+            raise ImportProblem("AX988", fault, "Export one workflow.")
         return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise ImportProblem(
-            "AX990", f"{file} cannot be read: {reason}.", "Check the path."
+            "AX988", f"{file} cannot be read: {reason}.", "Check the path."
         ) from error
 
 
 def _write(file: Path, text: str) -> None:
-    """Raises: ImportProblem (AX990)."""
+    """Raises: ImportProblem (AX988)."""
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         fault = f"{file} cannot be written: {error.strerror}."
-        raise ImportProblem("AX990", fault, "Name another file with --out.") from error
+        raise ImportProblem("AX988", fault, "Name another file with --out.") from error

@@ -30,11 +30,11 @@ class CrewAI:
         )
 
     def read(self, document: Any, name: str) -> Imported:
-        """Return the workflow. Raises: ImportProblem (AX990)."""
+        """Return the workflow. Raises: ImportProblem (AX988)."""
         if not self.recognises(document):
             fault = "expected agents with a role and tasks with a description."
             hint = "Name the folder that holds agents.yaml and tasks.yaml."
-            raise ImportProblem("AX990", fault, hint)
+            raise ImportProblem("AX988", fault, hint)
         draft = Draft(name)
         with damaged(draft):
             return _Crew(cast("Data", document), draft).imported()

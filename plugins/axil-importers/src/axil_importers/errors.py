@@ -26,7 +26,7 @@ def damaged(draft: Draft) -> Generator[None]:
     """Say of a document that lacks what it has to have, or has something else there, that it is
     damaged.
 
-    Raises: ImportProblem (AX990).
+    Raises: ImportProblem (AX988).
     """
     try:
         yield
@@ -34,4 +34,4 @@ def damaged(draft: Draft) -> Generator[None]:
         raise
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
         fault = f"{draft.place()}: the file is damaged ({type(error).__name__}: {error})."
-        raise ImportProblem("AX990", fault, "Export it again.") from error
+        raise ImportProblem("AX988", fault, "Export it again.") from error

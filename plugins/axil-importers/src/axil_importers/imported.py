@@ -86,7 +86,7 @@ class Importer(Protocol):
     def read(self, document: Any, name: str) -> Imported:
         """Return the workflow; ``name`` is what it is called if it does not say.
 
-        Raises: ImportProblem (AX990): it is not what the system exports, or is damaged.
+        Raises: ImportProblem (AX988): it is not what the system exports, or is damaged.
         """
         ...
 

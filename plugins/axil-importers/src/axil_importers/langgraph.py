@@ -31,12 +31,12 @@ def from_langgraph(compiled: Any, name: str = "") -> ImportedGraph:
 
     Nodes call the functions that they call there, with the state; branches ask the same functions.
 
-    Raises: ImportProblem (AX990): it is no compiled graph with a state.
+    Raises: ImportProblem (AX988): it is no compiled graph with a state.
     """
     builder = getattr(compiled, "builder", None)
     if builder is None or not hasattr(builder, "branches"):
         fault = f"expected a compiled StateGraph, found {type(compiled).__name__}."
-        raise ImportProblem("AX990", fault, "Give what StateGraph.compile() returns.")
+        raise ImportProblem("AX988", fault, "Give what StateGraph.compile() returns.")
     draft = Draft(name or str(getattr(compiled, "name", "") or "langgraph"))
     return _read(builder, draft)
 

@@ -92,7 +92,7 @@ class Script:
     async def run(
         self, inputs: dict[str, Any], attributes: dict[str, Any], ctx: Context
     ) -> dict[str, Any]:
-        """Raises: ComponentBlocked (AX620): the run does not allow code; ScriptError (AX991): the
+        """Raises: ComponentBlocked (AX620): the run does not allow code; ScriptError (AX989): the
         program failed, or printed no JSON object.
         """
         known = _fields(inputs, attributes)
@@ -101,7 +101,7 @@ class Script:
         text = text_of(said)
         if has_failed(said):
             hint = "Run the program by itself with the same input."
-            raise ScriptError("AX991", f"the program failed: {text.partition(chr(10))[2]}", hint)
+            raise ScriptError("AX989", f"the program failed: {text.partition(chr(10))[2]}", hint)
         try:
             printed: Any = json.loads(text)
         except ValueError as error:
@@ -117,7 +117,7 @@ class Script:
 
 def _no_object(text: str) -> ScriptError:
     fault = f"the program printed {text[:80]!r}, which is no JSON object."
-    return ScriptError("AX991", fault, "Print json.dumps of a dict, and nothing else.")
+    return ScriptError("AX989", fault, "Print json.dumps of a dict, and nothing else.")
 
 
 class CallTool:

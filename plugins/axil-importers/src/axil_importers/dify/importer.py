@@ -35,10 +35,10 @@ class Dify:
         return is_app and ("workflow" in given or "model_config" in given)
 
     def read(self, document: Any, name: str) -> Imported:
-        """Return the workflow. Raises: ImportProblem (AX990)."""
+        """Return the workflow. Raises: ImportProblem (AX988)."""
         if not self.recognises(document):
             fault = "the file has no app with a mode and a workflow or a model_config."
-            raise ImportProblem("AX990", fault, "Export the app as DSL again.")
+            raise ImportProblem("AX988", fault, "Export the app as DSL again.")
         app = cast("Mapping[str, Any]", document)["app"]
         draft = Draft(str(app.get("name") or name))
         with damaged(draft):

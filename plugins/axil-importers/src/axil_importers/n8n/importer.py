@@ -34,10 +34,10 @@ class N8n:
         )
 
     def read(self, document: Any, name: str) -> Imported:
-        """Return the workflow. Raises: ImportProblem (AX990)."""
+        """Return the workflow. Raises: ImportProblem (AX988)."""
         if not self.recognises(document):
             fault = "the file has no nodes with names and types, and connections."
-            raise ImportProblem("AX990", fault, "Download the workflow again.")
+            raise ImportProblem("AX988", fault, "Download the workflow again.")
         given = cast("Data", document)
         draft = Draft(str(given.get("name") or name))
         with damaged(draft):
