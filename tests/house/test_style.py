@@ -16,7 +16,7 @@ BUDGETS = {
     "registry": (915, 5),  # deprecations; metadata of distributions; extras of components
     "contract": (2090, 12),  # secrets in pieces; what observers receive; known messages
     "typed": (1450, 5),  # schemas of models, reducers, views of a typed state, known messages
-    "compiler": (2685, 11),  # folding; declared fields; formatters; migrations; known messages
+    "compiler": (2690, 11),  # folding; declared fields; formatters; migrations; known messages
     "dependencies": (470, 4),  # from graph to graph; settings that name components; versions
     "runtime": (2460, 10),  # what the caller gave is unconfined; deadlines; results in notebooks
     "builder": (1445, 4),  # signatures; templates; state shared inside; arguments that do not fit
