@@ -55,13 +55,14 @@ export class Server {
         heard(false)
         const headers = last ? { "last-event-id": last } : {}
         const answer = await this.ask(`/runs/${encodeURIComponent(runId)}/events`, { headers, signal: own.signal })
+        heard(true)
         receive("connected", {})
         const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
         let rest = ""
         for (;;) {
-          heard(true)
           const { value, done } = await reader.read()
           if (done) break
+          heard(true)
           wait = 500
           const blocks = (rest + value).split("\n\n")
           rest = blocks.pop()
