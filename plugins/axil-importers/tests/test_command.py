@@ -58,3 +58,11 @@ def test_the_list_is_data_and_the_workflow_with_it(said):
 def test_what_cannot_be_imported_is_refused_in_words(said, text, options, fault):
     code, _, told = said(text, *options)
     assert (code, fault in told, "AX988" in told) == (2, True, True), told
+
+
+def test_a_folder_without_files_is_refused_with_the_way_to_them(capsys, tmp_path):
+    (tmp_path / "crew" / "config").mkdir(parents=True)
+    assert main(["import", str(tmp_path / "crew")]) == 2
+    told = capsys.readouterr().err
+    assert "holds no YAML or JSON files" in told
+    assert "Name the folder that holds them" in told

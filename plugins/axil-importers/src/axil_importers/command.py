@@ -77,6 +77,9 @@ def _document(file: Path) -> Any:
     if not file.is_dir():
         return parsed(_text(file))
     files = sorted(each for each in file.iterdir() if each.suffix in (".yaml", ".yml", ".json"))
+    if not files:
+        fault = f"{file} holds no YAML or JSON files."
+        raise ImportProblem("AX988", fault, "Name the folder that holds them; CrewAI's is config.")
     return {each.stem: parsed(_text(each)) for each in files}
 
 
