@@ -16,6 +16,7 @@ others require is whatever fits.
 
 from __future__ import annotations
 
+import configparser
 import shutil
 import subprocess
 import sys
@@ -102,7 +103,8 @@ def build_wheels(members: dict[str, tuple[Path, dict[str, Any]]]) -> dict[str, P
 
 def faults_of(wheel: Path, name: str, has_code: bool) -> list[str]:
     """Return what is missing from a wheel, or should not be in it."""
-    names = zipfile.ZipFile(wheel).namelist()
+    content = zipfile.ZipFile(wheel)
+    names = content.namelist()
     package = IMPORTED_AS.get(name) or name.replace("-", "_")
     faults = []
     if not any(each.endswith(".dist-info/licenses/LICENSE") for each in names):
@@ -115,10 +117,20 @@ def faults_of(wheel: Path, name: str, has_code: bool) -> list[str]:
         each.partition("/")[0]
         for each in names
         if not each.partition("/")[0].endswith(".dist-info")
-    } - {package}
+    } - {package, *programs_of(content)}
     if strangers:
         faults.append(f"installs {', '.join(sorted(strangers))}")
     return faults
+
+
+def programs_of(wheel: zipfile.ZipFile) -> set[str]:
+    """Return the modules in which the programs of a wheel begin, where these are no packages."""
+    declared = configparser.ConfigParser(delimiters="=")
+    for name in wheel.namelist():
+        if name.endswith(".dist-info/entry_points.txt"):
+            declared.read_string(wheel.read(name).decode())
+    programs = declared["console_scripts"].values() if "console_scripts" in declared else ()
+    return {f"{program.partition(':')[0]}.py" for program in programs}
 
 
 def needed(name: str, members: dict[str, tuple[Path, dict[str, Any]]]) -> tuple[set[str], set[str]]:
