@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import importlib.util
+import inspect
 import json
 import sys
 import warnings
