@@ -21,7 +21,6 @@ from axil.plugin import Registry, use_registry
 from axil_cli.main import main
 from tests.journeys import mistakes_in_files, mistakes_on_lines
 from tests.journeys.mistakes import CODE, FLOW, MISTAKES, Mistake
-from tests.journeys.person import LONG
 
 assert mistakes_in_files
 assert mistakes_on_lines
@@ -91,7 +90,8 @@ def done(
     return code, printed.out + printed.err
 
 
-@pytest.mark.parametrize("name", list(MISTAKES) if LONG else list(MISTAKES)[::4])
+@pytest.mark.third
+@pytest.mark.parametrize("name", list(MISTAKES))
 def test_a_mistake_is_reported_with_its_place_and_an_advice(
     name: str,
     here: Path,

@@ -87,6 +87,15 @@ class QueueState:
     last_key: str | None = None
     """The key that was served last."""
 
+    @classmethod
+    def of_row(cls, row: Sequence[Any]) -> QueueState:
+        """Return the queue of a row that has the fields of ``Queue`` in their order, then those of
+        this class.
+        """
+        *rules, saved, saved_at, last_key = row
+        queue = Queue(**dict(zip(Queue.model_fields, rules, strict=True)))
+        return cls(queue=queue, saved=saved, saved_at=saved_at, last_key=last_key)
+
     def refill(self, now: float) -> float:
         """Return the number of runs that may be taken at once; only if there are ``calls``."""
         calls = float(self.queue.calls or 0)

@@ -113,7 +113,7 @@ def taken(
         return len(rows)
 
     used = connection.execute(_USED, (given["now"],)).fetchall()
-    take_by_priority([_state(row) for row in used], most, take)
+    take_by_priority([QueueState.of_row(row) for row in used], most, take)
     return found
 
 
@@ -121,7 +121,7 @@ def _taken_from(connection: Any, name: str, given: Mapping[str, Any], room: int)
     locked = connection.execute(f"{_STATES} where name = %s for update", (name,)).fetchone()
     if locked is None:
         return []
-    state = _state(locked)
+    state = QueueState.of_row(locked)
     ids = chosen(state, _QueueRows(connection, {**given, "queue": name}), room, given["now"])
     if not ids:
         return []
@@ -162,7 +162,7 @@ def next_due(connection: Any, now: float) -> float | None:
     sql = "select min(due) from runs where holder = 0 and due > %s"
     times = [connection.execute(sql, (now,)).fetchone()[0]]
     used = connection.execute(_WITH_DUE).fetchall()
-    times += [_state(row).next_at() for row in used]
+    times += [QueueState.of_row(row).next_at() for row in used]
     return min((at for at in times if at is not None and at > now), default=None)
 
 
@@ -182,17 +182,6 @@ def set_queues(connection: Any, queues: Collection[Queue]) -> None:
 
 def states(connection: Any) -> list[QueueState]:
     """Return all queues."""
-    return [_state(row) for row in connection.execute(f"{_STATES} order by name").fetchall()]
-
-
-def _state(row: Sequence[Any]) -> QueueState:
-    name, priority, concurrency, key_concurrency, calls, period, saved, saved_at, last_key = row
-    queue = Queue(
-        name=name,
-        priority=priority,
-        concurrency=concurrency,
-        key_concurrency=key_concurrency,
-        calls=calls,
-        period_seconds=period,
-    )
-    return QueueState(queue=queue, saved=saved, saved_at=saved_at, last_key=last_key)
+    return [
+        QueueState.of_row(row) for row in connection.execute(f"{_STATES} order by name").fetchall()
+    ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Protocol
 
 from axil_journals import Queue, QueueState, RunCount, chosen, take_by_priority
 from axil_sqlite.store import Store
@@ -108,7 +108,7 @@ class Wanted:
                 # noted as due at once: so those whose time is to come are not looked at
                 connection.execute(f"update runs set due = 0 where {_COME}", (self.now,))
                 used = connection.execute(_WITH_DUE).fetchall()
-                take_by_priority([_state(row) for row in used], most, take)
+                take_by_priority([QueueState.of_row(row) for row in used], most, take)
             writer.taken.update(dict.fromkeys(taken, self.lost))
         return taken
 
@@ -174,7 +174,7 @@ def next_due(reader: sqlite3.Connection, now: float) -> float | None:
             "due > 0 and owner = '' and queue != ''",
         )
     ]
-    times += [_state(row).next_at() for row in reader.execute(_WITH_DUE)]
+    times += [QueueState.of_row(row).next_at() for row in reader.execute(_WITH_DUE)]
     return min((at for at in times if at is not None and at > now), default=None)
 
 
@@ -199,17 +199,4 @@ def set_queues(connection: sqlite3.Connection, queues: Collection[Queue]) -> Non
 
 def states(reader: sqlite3.Connection) -> list[QueueState]:
     """Return all queues."""
-    return [_state(row) for row in reader.execute(f"{_STATES} order by name")]
-
-
-def _state(row: Sequence[Any]) -> QueueState:
-    name, priority, concurrency, key_concurrency, calls, period, saved, saved_at, last_key = row
-    queue = Queue(
-        name=name,
-        priority=priority,
-        concurrency=concurrency,
-        key_concurrency=key_concurrency,
-        calls=calls,
-        period_seconds=period,
-    )
-    return QueueState(queue=queue, saved=saved, saved_at=saved_at, last_key=last_key)
+    return [QueueState.of_row(row) for row in reader.execute(f"{_STATES} order by name")]
