@@ -29,7 +29,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Tests start many processes: each would compile every module again where bytecode is not kept.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo cluster test check style types arrows alone lowest kits thorough foreign temporal ray browser bench docs site pictures manifests changelog clean
+.PHONY: help demo cluster test check style types arrows wheelhouse alone lowest kits thorough foreign clients routes temporal ray browser bench docs site pictures manifests changelog clean
 .DEFAULT_GOAL := help
 
 help:
@@ -37,7 +37,7 @@ help:
 	@echo "make cluster PostgreSQL, three workers and a view on this machine; 1,000 runs, one worker killed"
 	@echo "make test    all tests, doctests included"
 	@echo "make check   style, types, import arrows, each member alone from its built wheel, also with the lowest versions that it declares,"
-	@echo "             the conformance kit on everything that members register, the laws at length, servers of others, the page in a browser"
+	@echo "             the conformance kit on everything that members register, the laws at length, servers and clients of others, the page in a browser"
 	@echo "make bench   measure beside others; never part of the tests"
 	@echo "make docs    check links, ids and examples of the pages, and that the site can be built"
 	@echo "make site    build the pages as a site with search, in build/site"
@@ -52,18 +52,21 @@ $(VENV)/usual: pyproject.toml plugins/axil/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import sys; sys.exit("axil needs Python 3.11 or newer; say make PYTHON=...") if sys.version_info < (3, 11) else None'
 	$(BIN)/python -m pip install --quiet "hatchling>=1.27" "editables>=0.5"
-	$(BIN)/python -m pip install --quiet --no-build-isolation $(foreach name,$(USUAL),--editable ./$(if $(filter axil-core,$(name)),core,plugins/$(name)))
+	$(BIN)/python -m pip install --quiet --no-compile --no-build-isolation $(foreach name,$(USUAL),--editable ./$(if $(filter axil-core,$(name)),core,plugins/$(name)))
 	touch $@
 
 # Every member editable, then the tools. Done again only when a pyproject.toml changes or a member appears.
 # The build backend is installed once, so that no member needs a build environment of its own.
 # Tools and test libraries are the root's `test` and `dev` extras, less the members, which are already here.
+# pip would compile one module after the other, also the third of them that chromadb requires and never imports. Some packages
+# hold templates that no compiler reads.
 $(STAMP): pyproject.toml $(PROJECTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import sys; sys.exit("axil needs Python 3.11 or newer; say make PYTHON=...") if sys.version_info < (3, 11) else None'
 	$(BIN)/python -m pip install --quiet "hatchling>=1.27" "editables>=0.5"
 	$(BIN)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*(r for e in extras.values() for r in e if "{root:uri}" not in r), sep="\n")' > $(VENV)/tools.txt
-	$(BIN)/python -m pip install --quiet --no-build-isolation $(addprefix --editable ,$(MEMBERS)) --requirement $(VENV)/tools.txt
+	$(BIN)/python -m pip install --quiet --no-compile --no-build-isolation $(addprefix --editable ,$(MEMBERS)) --requirement $(VENV)/tools.txt
+	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(kubernetes|sympy)/' $(VENV)/lib || true
 	touch $@
 
 demo: $(VENV)/usual
@@ -78,7 +81,7 @@ cluster: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: style types arrows docs plainly alone lowest kits thorough foreign temporal ray browser
+check: style types arrows docs plainly wheelhouse alone lowest kits thorough foreign clients routes temporal ray browser
 
 style: $(STAMP)
 	$(BIN)/ruff check
@@ -99,19 +102,23 @@ plainly: $(STAMP)
 	$(BIN)/python -m pytest -n auto $(WITHOUT_COUNTS); code=$$?; \
 		mv $(VENV)/shortcuts.py core/src/axil/kernel/shortcuts.py; exit $$code
 
-# The laws with fifty times the examples, and the large ends of the scales: a million rounds, 2,000 cycles one in another;
+# The laws with 150 times the examples, and the large ends of the scales: a million rounds, 2,000 cycles one in another;
 # 100,000 random workflows, compared with each other and with the reference model; thousands of mutants of hostile files.
 thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest core/tests/property tests/faults
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -o faulthandler_timeout=3000 plugins/axil-postgres/tests/test_workers.py
 	$(BIN)/python benchmarks/cluster.py --runs 200
-	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest benchmarks/test_cluster.py
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -o faulthandler_timeout=6000 benchmarks/test_cluster.py benchmarks/test_soak.py
+	if command -v npm > /dev/null; then npm install --silent --no-audit --no-fund --prefix $(VENV)/azurite "azurite@3"; fi
+	AXIL_AZURITE="$(VENV)/azurite/node_modules/.bin/azurite-blob" $(BIN)/python -m pytest plugins/axil-journals/tests/engine/test_objects.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-serve/tests/test_ends.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-plugins/tests/builds -k within_its_size
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-plugins/tests/test_scaffold.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-chroma/tests/test_server.py plugins/axil-mcp/tests
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto tests/differential
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -o faulthandler_timeout=15000 tests/fuzz
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/integration/test_teams.py -k service
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/integration/test_servers.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-process
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto --dist worksteal tests/journeys
 
@@ -120,6 +127,24 @@ foreign: $(STAMP)
 	if command -v npm > /dev/null; then npm install --silent --no-audit --no-fund --prefix "$(FOREIGN)" $(SERVERS) \
 		&& AXIL_MCP_SERVERS="$(FOREIGN)/node_modules/.bin" $(BIN)/python -m pytest plugins/axil-mcp/tests/test_foreign.py; \
 	else echo "npm is not installed: servers of others are passed over"; fi
+
+# Clients that others wrote, at `axil serve`: those in Python, and where npm is at hand those in JavaScript. Then the quick starts of others.
+CLIENTS   := $(VENV)/clients
+clients: $(STAMP)
+	$(PYTHON) -m venv $(CLIENTS)/python
+	$(CLIENTS)/python/bin/python -m pip install --quiet --requirement tests/journeys/clients/python.txt
+	if command -v npm > /dev/null; then cp tests/journeys/clients/package.json $(CLIENTS) && npm install --silent --no-audit --no-fund --prefix $(CLIENTS); \
+	else echo "npm is not installed: clients in JavaScript are passed over"; fi
+	AXIL_CLIENTS="$(CURDIR)/$(CLIENTS)" $(BIN)/python -m pytest -rs tests/journeys/test_foreign_clients.py tests/journeys/test_quick_starts.py
+
+# The routes of axil-serve, held to their OpenAPI document by Schemathesis for half a minute, where it can be installed; at length:
+#   make routes AXIL_SCHEMATHESIS_SECONDS=600 AXIL_SCHEMATHESIS_SEED=7
+ROUTES    := $(VENV)/routes
+routes: $(STAMP)
+	$(PYTHON) -m venv $(ROUTES)
+	if $(ROUTES)/bin/python -m pip install --quiet "schemathesis>=4.0"; then \
+		AXIL_SCHEMATHESIS="$(ROUTES)/bin/schemathesis" $(BIN)/python -m pytest -o faulthandler_timeout=3000 plugins/axil-serve/tests/test_schema.py; \
+	else echo "Schemathesis cannot be installed: the routes are passed over"; fi
 
 # Temporal's development server, killed in the middle of runs, where its program can be installed.
 temporal: $(STAMP)
@@ -142,11 +167,17 @@ ray: $(STAMP)
 # The page of axil-serve in Chromium, at length and with axe-core, where they can be had. `make test` tries the page, too, where a Chromium is.
 browser: $(STAMP)
 	if command -v npm > /dev/null; then npm install --silent --no-audit --no-fund --prefix $(VENV)/axe "axe-core@4"; fi
-	AXIL_HYPOTHESIS=thorough AXIL_AXE="$(VENV)/axe/node_modules/axe-core/axe.min.js" $(BIN)/python -m pytest plugins/axil-serve/tests/test_browser.py
+	AXIL_HYPOTHESIS=thorough AXIL_AXE="$(VENV)/axe/node_modules/axe-core/axe.min.js" $(BIN)/python -m pytest plugins/axil-serve/tests -k in_a_browser
 
 # Wheels of all members in dist/, then each member's tests against its wheel in an environment that holds nothing else.
 alone: $(STAMP)
 	$(BIN)/python tests/house/alone.py
+
+# What a release would publish, built twice alike, and tried in an empty environment of each Python that is found.
+wheelhouse: $(STAMP)
+	$(BIN)/python release/wheelhouse.py build
+	$(BIN)/python release/wheelhouse.py licences
+	$(BIN)/python release/wheelhouse.py try
 
 # The same with every requirement at its lower bound: what a member declares is what it is tried with.
 lowest: $(STAMP)

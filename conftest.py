@@ -8,8 +8,11 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 with suppress(ImportError):  # not all members have random tests
     from hypothesis import HealthCheck, settings
@@ -21,6 +24,9 @@ with suppress(ImportError):  # not all members have random tests
     )
     settings.load_profile("axil")
 
+
+# Tests make many objects that stay, and collecting looks at them: not after every 700.
+gc.set_threshold(50_000, 20, 20)
 
 # Not the key of the person who runs the tests; processes that tests start have the same.
 os.environ.setdefault(
@@ -35,6 +41,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "third: make test runs every third of the cases, make thorough all"
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Any:
+    """Look for examples in modules whose text has one: the rest need not be imported for that."""
+    found = yield
+    examples = [each for each in found if isinstance(each, DoctestModule)]
+    if examples and ">>>" not in file_path.read_text("utf-8"):
+        return [each for each in found if each not in examples]
+    return found
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -5,7 +5,8 @@ It starts a PostgreSQL server in a folder of its own, three workers and a view o
 all that it started.
 
 `soak` is the long form: a worker after another is killed, or stopped until its runs are others',
-woken and then killed, and each is replaced. `test_cluster.py` runs it.
+woken and then killed, and each is replaced. `test_cluster.py` runs it; `soak.py` has runs of all
+kinds.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from axil import RootGraph
 from axil_journals import LocalEngine, ReplayIndex
@@ -47,6 +48,15 @@ def log_file() -> int:
     return os.open(os.environ[LOG], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
 
+def note(run: str, step: str, begun: float | None = None) -> None:
+    """Write a line to the log, if there is one; ``begun``: when the step was, if not now."""
+    if LOG in os.environ:
+        now = time.time()
+        line = f"{run} {step} {os.getpid()} {now:.3f} {now if begun is None else begun:.3f}"
+        # one write, so that lines do not mix; in one page, so that none is cut by a kill
+        os.write(log_file(), (line.ljust(LINE - 1) + "\n").encode())
+
+
 def letters() -> RootGraph:
     """Return the workflow: three steps, each of which takes 5 ms or so long as the environment says
     and writes a line to a log.
@@ -57,10 +67,7 @@ def letters() -> RootGraph:
     def step(name: str) -> Any:
         async def body(inputs: dict[str, Any]) -> dict[str, Any]:
             await asyncio.sleep(seconds)
-            if LOG in os.environ:
-                line = f"{inputs['name']} {name} {os.getpid()} {time.time():.3f}"
-                # one write, so that lines do not mix; in one page, so that none is cut by a kill
-                os.write(log_file(), (line.ljust(LINE - 1) + "\n").encode())
+            note(inputs["name"], name)
             return {"name": inputs["name"], "done": f"{inputs['done']} {name}".strip()}
 
         return body
@@ -105,13 +112,26 @@ def wait_for(made: subprocess.Popen[str], text: str) -> str:
 
 def steps_in(log: Path) -> list[tuple[str, str, int]]:
     """Return the steps that were done: run, step and process."""
-    return [(run, step, pid) for run, step, pid, _ in timed_steps_in(log)]
+    return [(step.run, step.step, step.pid) for step in timed_steps_in(log)]
 
 
-def timed_steps_in(log: Path) -> list[tuple[str, str, int, float]]:
-    """Return the steps that were done: run, step, process and time."""
+class Step(NamedTuple):
+    """A line of the log: a step that was done."""
+
+    run: str
+    step: str
+    pid: int
+    at: float
+    begun: float
+
+
+def timed_steps_in(log: Path) -> list[Step]:
+    """Return the steps that were done."""
     lines = log.read_text().splitlines() if log.exists() else []
-    return [(run, step, int(pid), float(at)) for run, step, pid, at in map(str.split, lines)]
+    words = map(str.split, lines)
+    return [
+        Step(run, step, int(pid), float(at), float(begun)) for run, step, pid, at, begun in words
+    ]
 
 
 def count_steps(log: Path) -> int:
@@ -179,35 +199,51 @@ def report(
 class Crew:
     """Workers of one journal, as users start them; one that is killed is replaced."""
 
-    def __init__(self, place: str, log: Path, said: Path, *, seconds: float) -> None:
-        self._words = ["worker", f"{HERE}:letters", "--allow", "code", "--concurrency", "10"]
-        self._words += ["--journal", place]
-        self._env = {**os.environ, LOG: str(log), SECONDS: str(seconds), "PYTHONUNBUFFERED": "1"}
-        self._said = said
+    def __init__(
+        self,
+        place: str,
+        folder: Path,
+        *,
+        seconds: float,
+        targets: Sequence[Sequence[str]] = ((f"{HERE}:letters",),),
+    ) -> None:
+        """``targets``: the workflows of the first worker, the next one, and so on in turn."""
+        self._targets = itertools.cycle(targets)
+        self._of: dict[int, Sequence[str]] = {}
+        self._rest = ["--allow", "code", "--concurrency", "10", "--journal", place]
+        self.log, self._said = folder / "log", folder / "said"
+        more = {LOG: str(self.log), SECONDS: str(seconds), "PYTHONUNBUFFERED": "1"}
+        self._env = {**os.environ, **more}
         self.alive: list[subprocess.Popen[bytes]] = []
         self.asleep: list[subprocess.Popen[bytes]] = []
         self.killed: dict[int, float] = {}
         """The processes that were killed, and when."""
         self.woken: list[int] = []
 
-    def add(self) -> None:
-        """Start another worker."""
+    def add(self, targets: Sequence[str] = ()) -> None:
+        """Start another worker, of the next targets if none are given."""
+        targets = targets or next(self._targets)
         with self._said.open("ab") as said:
-            self.alive.append(
-                subprocess.Popen(
-                    [sys.executable, "-c", COMMAND, *self._words],
-                    env=self._env,
-                    stdout=said,
-                    stderr=said,
-                )
+            made = subprocess.Popen(
+                [sys.executable, "-c", COMMAND, "worker", *targets, *self._rest],
+                env=self._env,
+                stdout=said,
+                stderr=said,
             )
+        self.alive.append(made)
+        self._of[made.pid] = targets
+
+    @property
+    def is_ready(self) -> bool:
+        """True if every worker that was started has been ready."""
+        return self._said.read_bytes().count(b"The worker is ready") >= len(self._of)
 
     def take(self, pids: set[int], chance: random.Random) -> subprocess.Popen[bytes]:
         """Take a worker out of the crew, one of these if it can be, and start another one."""
         victim = chance.choice([each for each in self.alive if each.pid in pids] or self.alive)
         assert victim.poll() is None, f"worker {victim.pid} ended by itself"
         self.alive.remove(victim)
-        self.add()
+        self.add(self._of[victim.pid])
         return victim
 
     def kill(self, victim: subprocess.Popen[bytes]) -> None:
@@ -281,6 +317,17 @@ def held_by(journal: Any, pid: int) -> list[str]:
     return [run for (run,) in found]
 
 
+async def doctor(place: str) -> tuple[str, bool]:
+    """Return the words of ``axil runs doctor``, and whether it finds no damage."""
+    started = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", COMMAND, "runs", "doctor", "--journal", place),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    said, _ = await started.communicate()
+    return said.decode(), started.returncode == 0
+
+
 async def soak(
     journal: Any,
     place: str,
@@ -302,8 +349,9 @@ async def soak(
         asleep_seconds: how long.
         idle_seconds: without any step, after which the runs that are left count as stuck.
     """
-    chance, graph, log = random.Random(seed), letters(), folder / "log"
-    crew = Crew(place, log, folder / "said", seconds=0.15)
+    chance, graph = random.Random(seed), letters()
+    crew = Crew(place, folder, seconds=0.15)
+    log = crew.log
     made, held = Soaked(runs), list[tuple[str, int, float]]()
     turns = ["kill"] * (kills - stops) + ["stop"] * stops
     chance.shuffle(turns)
@@ -364,13 +412,7 @@ async def soak(
         finally:
             crew.close()
     made.kills, made.stops = len(crew.killed), len(crew.woken)
-    told = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", COMMAND, "runs", "doctor", "--journal", place),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    said, _ = await told.communicate()
-    made.doctor, made.is_sound = said.decode(), told.returncode == 0
+    made.doctor, made.is_sound = await doctor(place)
     _judge(made, crew, timed_steps_in(log), held)
     return made
 
@@ -378,13 +420,13 @@ async def soak(
 def _judge(
     made: Soaked,
     crew: Crew,
-    steps: list[tuple[str, str, int, float]],
+    steps: list[Step],
     held: list[tuple[str, int, float]],
 ) -> None:
     """Say which steps were done again, and how long runs of dead workers waited."""
     by_step: dict[tuple[str, str], list[int]] = {}
     by_run: dict[str, list[tuple[float, int]]] = {}
-    for run, step, pid, at in steps:
+    for run, step, pid, at, _ in steps:
         by_step.setdefault((run, step), []).append(pid)
         by_run.setdefault(run, []).append((at, pid))
     for (run, step), pids in by_step.items():

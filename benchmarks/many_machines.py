@@ -1,7 +1,7 @@
 """Figures of runs on PostgreSQL: `docs/explanation/performance/many-machines.md` says what they
 mean.
 
-    python benchmarks/many_machines.py [throughput floor takeover letters distance size model]
+    python benchmarks/many_machines.py [throughput floor takeover letters first distance size model]
 
 It starts a server in a folder of its own. The disk is not waited for by the server (`fsync` is
 off): what is measured is axil and the statements, not the disk.
@@ -67,7 +67,25 @@ def asking() -> RootGraph:
     return graph.build()
 
 
-GRAPHS = {"chain": chain, "slow": lambda: chain("slow", 0.2), "asking": asking}
+def stamping() -> RootGraph:
+    """Return a graph of one step, which gives its time."""
+    graph = RootGraph("stamping")
+
+    async def body(inputs: dict[str, Any]) -> dict[str, Any]:
+        return {"at": time.time()}
+
+    node = graph.create_node(body, name="stamp")
+    graph.edge_from_entry(node, {"n": ""})
+    graph.edge_to_exit(node, {"at": ""})
+    return graph.build()
+
+
+GRAPHS = {
+    "chain": chain,
+    "slow": lambda: chain("slow", 0.2),
+    "asking": asking,
+    "stamping": stamping,
+}
 
 
 async def serve(url: str, tables: str) -> None:
@@ -328,6 +346,25 @@ async def letters(url: str) -> None:
     show("cancel, until the run has ended", cancelled)
 
 
+async def first(url: str) -> None:
+    """Measure the time from a submission until its first step, with two idle workers."""
+    journal, graph = PostgresJournal(url, tables="first"), GRAPHS["stamping"]()
+    workers = await asyncio.to_thread(Workers, url, "first", 2)
+    stored: list[float] = []
+    stepped: list[float] = []
+    async with LocalEngine(journal, [graph], loaded=0) as client:
+        for number in range(200):
+            await asyncio.sleep(0.1 + number % 7 / 50)
+            begun = time.time()
+            run = await client.start(graph, {"n": number})
+            stored.append(time.time() - begun)
+            stepped.append((await client.result(run)).output["at"] - begun)
+    workers.close()
+    journal.close()
+    show("a submission, until it is stored", stored)
+    show("a submission, until the first step", stepped)
+
+
 async def distance(url: str, rounds: int = 3) -> None:
     """Measure how late the loop is while 200 runs are executed with a database 5 ms away.
 
@@ -487,6 +524,7 @@ FIGURES: dict[str, Callable[[str], Awaitable[None]]] = {
     "floor": floor,
     "takeover": takeover,
     "letters": letters,
+    "first": first,
     "distance": distance,
 }
 

@@ -6,7 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
+import sys
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,9 +20,9 @@ from .bench.column import Column, NotInstalled, columns, interpreter
 from .bench.figures import Cell, Figures
 from .bench.floors import FLOORS, floor, measure as floors
 from .bench.plot import Line, plot
-from .bench.rounds import Pace, hopeless, measure, turns
+from .bench.rounds import Pace, Turn, measure, samples, turns
 from .bench.table import passed_over, table
-from .bench.targets import Target, all_targets, each, table_of_targets
+from .bench.targets import FIGURES, Target, all_targets, each, table_of_targets
 from .bench.worker import Timed, WrongAnswer
 from .bench.workloads import BY_NAME, WORKLOADS
 
@@ -111,23 +115,44 @@ def test_who_cannot_be_installed_is_passed_over_with_a_line(tmp_path, monkeypatc
 
 def test_a_process_that_takes_too_long_is_a_cell_that_says_so(tmp_path):
     with pytest.raises(rounds.Failed, match="over 0 s"):
-        rounds.finished(["sleep", "10"], str(tmp_path), Pace(box_seconds=0.01))
+        rounds.finished(["sleep", "10"], str(tmp_path), 0.01)
 
 
-def test_a_size_that_cannot_fit_is_not_tried():
-    column = Column(name="slow", module=SimpleNamespace(TITLE="", KIND="peer"))
-    figures = measured(("chain", 100, "slow", [1.0]))
-    assert not hopeless(figures, BY_NAME["chain"], 1000, column, Pace(box_seconds=40))
-    assert hopeless(figures, BY_NAME["chain"], 1000, column, Pace(box_seconds=5))
+def test_sizes_that_were_reached_before_a_process_is_ended_have_their_samples(monkeypatch):
+    def ended(command, folder, box):
+        raise rounds.Failed("over 10 s", 'a warning\n\n{"size": 10, "seconds": 1.0}\n\n{"size": 1')
+
+    monkeypatch.setattr(rounds, "finished", ended)
+    calls = next(column for column in HERE if column.name == "calls")
+    turn = Turn(workload=BY_NAME["chain"], column=calls, sizes=(10, 100))
+    assert samples(Path(sys.executable), turn, Pace()) == ({10: {"seconds": 1.0}}, "over 10 s")
 
 
 def test_every_round_begins_with_another_column():
     two = [Column(name=name, module=SimpleNamespace(chain=None)) for name in "ab"]
     orders = [
-        [column.name for _, _, column in turns([BY_NAME["chain"]], two, number, Pace())]
+        [turn.column.name for turn in turns([BY_NAME["chain"]], two, number, Pace())]
         for number in (0, 1)
     ]
-    assert orders == [["a", "b"] * 3, ["b", "a"] * 3]
+    assert orders == [["a", "b"], ["b", "a"]]
+
+
+def test_targets_take_their_rounds_first_and_what_was_disturbed_is_measured_again(monkeypatch):
+    taken: list[int] = []
+    beats = iter([1.0] * 52 + [1.0, 3.0] + [1.0] * 2)  # the second sample's weather is bad
+
+    def at_once(python, turn, pace):
+        taken.extend(turn.sizes)
+        return {size: {"seconds": float(len(taken))} for size in turn.sizes}, ""
+
+    monkeypatch.setattr(rounds, "beat", lambda: next(beats))
+    monkeypatch.setattr(rounds, "samples", at_once)
+    calls = next(column for column in HERE if column.name == "calls")
+    workload = replace(BY_NAME["chain"], sizes=(10, 100), far=())
+    figures = Figures()
+    measure(figures, [workload], [calls], Pace(rounds=1), first={("chain", 100, "calls")})
+    assert taken == [100, 10, 10]
+    assert figures.cell("chain", 10, "calls").median("seconds") == 3.0
 
 
 # ------------------------------------------------------------------------------------------------ s
@@ -171,7 +196,7 @@ def test_a_table_shows_ratios_to_ours_and_why_there_is_no_figure():
 
 def test_verdicts_are_computed():
     figures = measured(("chain", 1000, "axil", [2e-3]))
-    for most, verdict in ((3, "holds"), (1, "**fails**")):
+    for most, verdict in ((3, "holds"), (1, "🔴 **fails**")):
         assert (
             Target(what="", measured=each("chain", 1000, "axil"), most=most).verdict(figures)
             == verdict
@@ -191,9 +216,8 @@ def test_every_target_can_be_measured_by_some_column_at_its_size():
     for column in columns():
         for workload in WORKLOADS:
             for size in column.sizes(workload) if column.can(workload) else ():
-                names = ("seconds", "processor", "made", "grown", "early", "late", "disk")
                 everything.cell(workload.name, size, column.name).samples = [
-                    dict.fromkeys(names, float(size) + 1)
+                    dict.fromkeys(FIGURES, float(size) + 1)
                 ]
     assert [target.what for target in all_targets() if target.measured(everything) is None] == []
 
@@ -211,6 +235,17 @@ def test_a_plot_is_the_same_for_the_same_figures_and_well_formed():
     ]
     assert "a & b" in texts
     assert "alone" not in " ".join(texts)
+
+
+def test_the_calculator_finds_each_of_its_constants_on_the_page():
+    script = (page.FOLDER.parents[1] / "costs.js").read_text("utf-8")
+    asked = {
+        name.replace("${sync}", sync)
+        for name in re.findall(r'constant\(["`](.+?)["`]\)', script)
+        for sync in ("full sync", "relaxed")
+    }
+    shown = set(re.findall(r"^\| (.+?) \| [\d.,]+ \|$", page.COSTS.read_text("utf-8"), re.M))
+    assert asked == shown
 
 
 def test_the_page_says_what_the_kept_figures_say():

@@ -1,5 +1,5 @@
 """Makes the pictures of docs/pictures from a run of examples/newsroom.yaml: a terminal as SVG, the
-page of ``axil serve`` as PNG.
+page of ``axil serve`` as PNG: a run, two evaluations in the dark, and the editor.
 
 ``make pictures`` runs it; it needs playwright and a Chromium.
 """
@@ -15,6 +15,7 @@ import sys
 import tempfile
 from html import escape
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs/pictures"
@@ -23,6 +24,13 @@ FILE = "examples/newsroom.yaml"
 SCRIPT = ["--model-script", "examples/replies/newsroom.yaml"]
 QUESTION = "Why do plants branch where the leaf meets the stem?"
 TOKEN = "a-token-of-a-picture"
+SENTENCE = "Say which desk a letter is for, billing or technical."
+PAGES = {
+    "page": ("run=newsroom-1", "svg .node", "light", "svg [data-key$='\"critic\"]']"),
+    "evaluations": ("evaluation=sentence,one-word", ".cases td", "dark", ""),
+    "editor": ("edit=human.yaml", "svg .node", "light", "svg [aria-label^='edge approve to sent']"),
+}
+"""By name of a picture: the address, what is waited for, the theme, and what is pressed."""
 STYLES = {
     **{"1": "font-weight:bold", "2": "fill:#8b98a5", "32": "fill:#7ec88b", "33": "fill:#d9b45b"},
     **{"34": "fill:#76a9ea", "35": "fill:#c58fd8", "36": "fill:#63c5c5", "93": "fill:#f0d27a"},
@@ -73,31 +81,40 @@ def row_of(row: str) -> str:
     return "".join(spans)
 
 
-def page(journal: str, target: Path) -> None:
-    """Write a picture of the page of a recorded run."""
+def pages(journal: str, folder: str) -> None:
+    """Write pictures of the page: of a recorded run, of two evaluations, of the editor."""
     from playwright.sync_api import sync_playwright
 
     settings = {**os.environ, "AXIL_SERVE_TOKEN": TOKEN}
     command = [str(AXIL), "serve", FILE, "--journal", journal, "--port", "8799", *SCRIPT]
+    command += ["--edit", folder, "--files", f"{folder}/runs"]
     server = subprocess.Popen(command, cwd=ROOT, env=settings, stderr=subprocess.DEVNULL)
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
             )
-            window = browser.new_page(viewport={"width": 1280, "height": 800})
-            for _ in range(50):
-                try:
-                    window.goto(f"http://127.0.0.1:8799/#token={TOKEN}")
-                    break
-                except Exception:  # noqa: BLE001 - the server is not ready yet
-                    window.wait_for_timeout(200)
-            window.get_by_role("heading", name="Runs").wait_for()
-            window.goto("http://127.0.0.1:8799/#run=newsroom-1")
-            window.get_by_role("button", name="Fit").click()
-            window.locator("svg").get_by_text("critic", exact=True).first.click()
-            window.wait_for_timeout(1000)
-            window.screenshot(path=target)
+            for name, (place, shown, scheme, act) in PAGES.items():
+                size = {"width": 1280, "height": 800}
+                given: dict[str, Any] = {"viewport": size, "color_scheme": scheme}
+                given["reduced_motion"] = "reduce"
+                window = browser.new_context(**given).new_page()
+                for _ in range(300):
+                    try:
+                        window.goto(f"http://127.0.0.1:8799/#token={TOKEN}")
+                        break
+                    except Exception:  # noqa: BLE001 - the server is not ready yet
+                        window.wait_for_timeout(200)
+                window.get_by_role("heading", name="Runs", exact=True).wait_for()
+                window.goto(f"http://127.0.0.1:8799/#{place}")
+                window.locator("#app:not([aria-busy])").wait_for()
+                window.locator(shown).first.wait_for()
+                if act:
+                    window.locator(act).first.press("Enter")
+                window.mouse.move(0, 0)
+                window.wait_for_timeout(1000)
+                window.evaluate("scrollTo(0, 0)")
+                window.screenshot(path=PICTURES / f"{name}.png")
             browser.close()
     finally:
         server.terminate()
@@ -112,14 +129,19 @@ def main() -> None:
     (PICTURES / "terminal.svg").write_text(
         terminal([*run, "--progress", "--journal", "off"], 36), "utf-8"
     )
-    drawing = subprocess.run(
-        [AXIL, "show", FILE, "--format", "svg"], check=True, capture_output=True
-    )
-    (PICTURES / "graph.svg").write_bytes(drawing.stdout)
     with tempfile.TemporaryDirectory() as folder:
         kept = ["--journal", folder, "--run-id", "newsroom-1", "--prompts", "whole"]
         subprocess.run([*run, *kept], check=True, capture_output=True)
-        page(folder, PICTURES / "page.png")
+        desk = (ROOT / "examples/evals/desk.yaml").read_text("utf-8")
+        changed = desk.replace(SENTENCE, "Answer with one word, billing or technical.")
+        for run_id, text in (("sentence", desk), ("one-word", changed)):
+            flow = Path(folder, f"{run_id}.yaml")
+            flow.write_text(text, "utf-8")
+            own = ["examples/evals/cases.yaml", "--journal", folder, "--run-id", run_id]
+            # cases that fail are no fault of the command
+            subprocess.run([AXIL, "eval", "run", flow, *own], check=False, capture_output=True)
+        shutil.copy("examples/human.yaml", folder)
+        pages(folder, folder)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ PLACES = {
     "barriers": "axil.kernel.barriers",  # differential: faults
     "subgraphs": "axil.compiler.subgraphs",  # differential: faults
     "state": "axil.kernel.state",  # differential: faults
+    "Pattern": "axil.patterns.patterns:Pattern",  # fuzz: how long a search may take
     # faults: what a run offers to its bodies, replaced method by method
     "RunServices": "axil.runtime.services:RunServices",
     "OBSERVER_HOOKS": "axil.contract.observers:OBSERVER_HOOKS",  # faults: each of them
@@ -36,6 +37,8 @@ PLACES = {
     "scaffold": "axil_plugins.scaffold",  # house: what templates make
     "survey": "axil_plugins.survey",  # house, benchmarks: what is known of all components
     "needs": "axil.dependencies.needs",  # integration: of a graph that is no file
+    "Flow": "axil_journals.analysis.flow:Flow",  # integration: what it says, against runs
+    "GraphFacts": "axil_journals.analysis.facts:GraphFacts",  # integration: the same
     "file_models": "axil_files.models",  # integration: every key of a file is on its page
     "file_loading": "axil_files.loading",  # integration: how often files are read
     "lock": "axil_plugins.lock",  # integration: what a lock records
@@ -50,6 +53,11 @@ PLACES = {
     "sqlite_journal": "axil_sqlite.journal",  # faults: points at which a process dies
     "sqlite_store": "axil_sqlite.store",  # faults: the same
     "sqlite_writer": "axil_sqlite.writer",  # faults: its clock, and the lives of writers
+    "cli_main": "axil_cli.main",  # fuzz: faults are planted in it
+    "rows": "axil_journals.rows",  # fuzz: the same
+    "recording": "axil_agent.replay",  # fuzz: the same
+    "access": "axil_serve.access",  # fuzz: the same
+    "grants": "axil.settings.grants",  # fuzz: the same
     "draft_record": "axil_cli.draft.record",  # fuzz: damaged files
     "memory_lines": "axil_context.memory.lines",  # fuzz: the same
     "memory_skills": "axil_context.memory.skills",  # fuzz: the same
@@ -59,6 +67,7 @@ PLACES = {
     "mcp_oauth": "axil_mcp.oauth",  # fuzz: the same
     "mcp_waiting": "axil_mcp.waiting",  # fuzz: the same
     "advisories": "axil_plugins.advisories",  # fuzz: the same
+    "serve_command": "axil_serve.command",  # hostile: the editor of a served folder
     "served_files": "axil_serve.files",  # fuzz: the same
     "page": "axil_workspace.page",  # fuzz: damaged pages
     "cache_store": "axil_wrappers.store",  # fuzz: damaged files

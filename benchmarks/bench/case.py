@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ class Case:
         """At which bodies stand until all runs do."""
         self.full: asyncio.Event | None = None
         """Set when as many stand there as the case has runs."""
+        self.pause: Callable[[], Awaitable[None]] | None = None
+        """A function whose result a body awaits instead, where there is one."""
         assert not settings, settings
 
     def mark(self) -> None:
@@ -44,7 +46,9 @@ class Case:
 
     async def wait(self) -> None:
         """Wait as an asynchronous body does: for a while, or at the gate, or not at all."""
-        if self.gate is not None:
+        if self.pause is not None:
+            await self.pause()
+        elif self.gate is not None:
             self.waiting += 1
             if self.waiting == self.size and self.full is not None:
                 self.full.set()

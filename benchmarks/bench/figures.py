@@ -20,6 +20,17 @@ workload is about.
 """
 
 
+Key = tuple[str, int, str]
+"""A workload, a size and a column."""
+DISTURBED = 1.25
+"""The most that a fixed piece of work may take beside a sample that counts, of its least time."""
+
+
+def is_calm(sample: Sample) -> bool:
+    """Return whether the machine was as quick as at best when the sample was taken."""
+    return sample.get("weather", 1.0) <= DISTURBED
+
+
 @dataclass(kw_only=True)
 class Cell:
     """One column at one workload and size."""
@@ -27,11 +38,21 @@ class Cell:
     samples: list[Sample] = field(default_factory=list)
     failure: str = ""
     """The reason why there is no figure."""
-    spent: float = 0.0
-    """Seconds that its processes took in all."""
+    run: str = ""
+    """The beginning of the run that measured it; only within one run are cells compared."""
+
+    @property
+    def counted(self) -> list[Sample]:
+        """The samples that nothing disturbed; all, if there is none of those."""
+        return [sample for sample in self.samples if is_calm(sample)] or self.samples
+
+    @property
+    def is_disturbed(self) -> bool:
+        """True if every sample was."""
+        return bool(self.samples) and not is_calm(self.counted[0])
 
     def values(self, what: str) -> list[float]:
-        return [sample[what] for sample in self.samples if what in sample]
+        return [sample[what] for sample in self.counted if what in sample]
 
     def median(self, what: str) -> float | None:
         values = self.values(what)
@@ -70,21 +91,24 @@ def exponent(points: Sequence[tuple[float, float]]) -> float | None:
 class Figures:
     """All cells of a table."""
 
-    def __init__(self, machine: str = "") -> None:
-        self.machine = machine
-        self.cells: dict[tuple[str, int, str], Cell] = {}
+    def __init__(self, machine: str = "", run: str = "") -> None:
+        self.machine, self.run = machine, run
+        self.cells: dict[Key, Cell] = {}
         self.versions: dict[str, str] = {}
         """By column."""
         self.absent: dict[str, str] = {}
         """Columns that could not take part, and why."""
+        self.asked: set[Key] = set()
+        """The cells that were asked for since it was emptied."""
 
     def cell(self, workload: str, size: int, column: str) -> Cell:
-        return self.cells.setdefault((workload, size, column), Cell())
+        return self.cells.setdefault((workload, size, column), Cell(run=self.run))
 
     def of(self, workload: str, size: int, column: str, what: str = "") -> float | None:
         """Return the median of a run, on the workload's own clock, or of something else that was
         measured.
         """
+        self.asked.add((workload, size, column))
         cell = self.cells.get((workload, size, column))
         return None if cell is None else cell.median(what or clock(BY_NAME[workload]))
 
@@ -114,6 +138,7 @@ class Figures:
                 "size": size,
                 "column": column,
                 "failure": cell.failure,
+                "run": cell.run,
                 "samples": [rounded(s) for s in cell.samples],
             }
             for (workload, size, column), cell in sorted(self.cells.items())
@@ -137,7 +162,7 @@ class Figures:
         for each in data["cells"]:
             if each["workload"] in BY_NAME:
                 figures.cells[each["workload"], each["size"], each["column"]] = Cell(
-                    samples=each["samples"], failure=each["failure"]
+                    samples=each["samples"], failure=each["failure"], run=each.get("run", "")
                 )
         return figures
 

@@ -14,12 +14,12 @@ from .column import Column, cache, columns
 from .figures import Figures, clock
 from .plot import Line, plot
 from .rounds import Pace, machine, measure
-from .table import passed_over, table
-from .targets import table_of_targets
+from .table import number, passed_over, table
+from .targets import KB, US, cells_of_targets, each, table_of_targets
 from .workloads import BY_NAME, WORKLOADS, Workload
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs/explanation/performance"
-INDEX, KEPT = FOLDER / "index.md", FOLDER / "figures.json"
+INDEX, COSTS, KEPT = FOLDER / "index.md", FOLDER / "costs.md", FOLDER / "figures.json"
 PLOTTED = ("chain", "fan", "fan-50ms", "dag", "loop", "map", "growing")
 
 
@@ -60,16 +60,37 @@ def drawn(figures: Figures, contenders: Sequence[Column]) -> dict[str, str]:
 
 def where(figures: Figures) -> str:
     """Return where the figures come from, and of how many samples each is made."""
-    counts = [len(cell.samples) for cell in figures.cells.values() if cell.samples]
+    measured = [cell for cell in figures.cells.values() if cell.samples]
+    counts = [len(cell.counted) for cell in measured]
+    disturbed = sum(cell.is_disturbed for cell in measured)
     return (
-        f"{figures.machine}; {min(counts)} to {max(counts)} processes for a figure."
+        f"{figures.machine}; {min(counts)} to {max(counts)} processes for a figure; "
+        f"{disturbed} of {len(measured)} figures are disturbed (~)."
         if counts
         else "Nothing is measured yet."
     )
 
 
+def constants(figures: Figures) -> str:
+    """Return what a run costs, in parts, as a table."""
+    run, agent = figures.of("small", 1, "axil"), figures.of("agent-at-once", 1, "axil")
+    call = (agent - run) / 2 * US if agent and run else None  # it answers its tool's call, too
+    rows = {
+        "a run, µs": each("small", 1, "axil"),
+        "a firing, µs": each("chain", 1000, "axil"),
+        "a model call of an agent, µs": lambda _: call,
+        "a durable step, full sync, µs": each("durable", 1000, "axil_full"),
+        "a durable step, relaxed, µs": each("durable", 1000, "axil_relaxed"),
+        "a durable step, bytes on the disk": each("durable", 1000, "axil_full", 1, what="disk"),
+        "a run that waits, KB": each("waiting", 1000, "axil", KB),
+    }
+    found = ((name, measured(figures)) for name, measured in rows.items())
+    lines = [f"| {name} | {number(value)} |" for name, value in found if value is not None]
+    return "\n".join(["| each | costs |", "|---|---:|", *lines])
+
+
 def pages(figures: Figures, contenders: Sequence[Column], page: str) -> dict[str, str]:
-    """File names and texts: the page with what the figures say, the plots, and the figures
+    """File names and texts: the pages with what the figures say, the plots, and the figures
     themselves.
     """
     plots = drawn(figures, contenders)
@@ -79,7 +100,8 @@ def pages(figures: Figures, contenders: Sequence[Column], page: str) -> dict[str
     page = put(
         page, "plots", "\n".join(f"![{name.removesuffix('.svg')}]({name})" for name in plots)
     )
-    return {INDEX.name: page, KEPT.name: figures.as_json(), **plots}
+    costs = put(COSTS.read_text("utf-8"), "constants", constants(figures))
+    return {INDEX.name: page, COSTS.name: costs, KEPT.name: figures.as_json(), **plots}
 
 
 def write(figures: Figures, contenders: Sequence[Column]) -> None:
@@ -112,17 +134,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--peers", default="", help='peers, separated by spaces; all if empty, none if "-"'
     )
-    parser.add_argument("--rounds", type=int, default=5, help="the most rounds")
+    parser.add_argument("--rounds", type=int, default=3, help="of the targets, before the rest")
     parser.add_argument(
         "--minutes",
         type=float,
-        default=23.0,
-        help="after so many, no further round is begun or continued",
+        default=13.5,
+        help="after so many, nothing more is measured",
     )
     parser.add_argument(
         "--box",
         type=float,
-        default=40.0,
+        default=10.0,
         metavar="SECONDS",
         help="the most that one process may take",
     )
@@ -155,7 +177,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         pace = Pace(rounds=options.rounds, box_seconds=options.box, minutes=options.minutes)
         if options.quick:
             pace = Pace(rounds=1, box_seconds=15, enough_seconds=0.1, quick=True)
-        figures, last = Figures(f"{machine()}; {datetime.date.today()}"), cache() / "last.json"
+        now, last = datetime.datetime.now(datetime.UTC), cache() / "last.json"
+        figures = Figures(f"{machine()}; {now.date()}", f"{now:%Y-%m-%d %H:%M:%S}")
         if options.last:
             figures = Figures.read(last)
         else:
@@ -166,13 +189,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 contenders,
                 pace,
                 lambda line: noted(line, figures, last),
+                cells_of_targets(contenders),
             )
         print(table(figures, contenders))
         print(passed_over(figures, contenders))
         is_all = not (options.bench or options.peers or options.quick)
         if options.write == "no" or (options.write == "auto" and not is_all):
             return
-        kept.update(figures)
+        if is_all:
+            kept = figures
+        else:
+            kept.update(figures)
     kept.keep(
         (workload.name, column.name)
         for column in everybody

@@ -11,12 +11,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from .column import Column, NotInstalled, interpreter
-from .figures import Cell, Figures, Sample
+from .figures import Figures, Key, Sample, is_calm
 from .workloads import Workload
 
 HERE = Path(__file__).resolve().parents[1]
@@ -34,33 +34,44 @@ FIND = f"import sys; sys.path.append({str(HERE)!r}); "
 
 
 class Failed(Exception):
-    """A cell has no figure; says why."""
+    """A process did not end well; says why, and what it wrote before."""
+
+    def __init__(self, reason: str, written: str = "") -> None:
+        super().__init__(reason)
+        self.written = written
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
     """The extent of a measurement."""
 
-    rounds: int = 5
-    box_seconds: float = 40.0
-    """The most that one process may take; and a cell that took so long in all is not measured
-    again.
-    """
-    enough_seconds: float = 0.3
+    rounds: int = 3
+    """The rounds of the targets, before anything else is measured."""
+    box_seconds: float = 10.0
+    """The most that one process may take."""
+    enough_seconds: float = 0.2
     """About how long a process repeats a run."""
-    far: float = 3.0
+    far: float = 4.0
     """Factor on the time of a process at a size that only axil and the baselines are asked
     for.
     """
-    minutes: float = 23.0
-    """No round but the first goes on after so long."""
+    minutes: float = 13.5
+    """No process begins after so long."""
     quick: bool = False
 
-    def within(self, workload: Workload, size: int) -> Pace:
-        """Return the same, for a workload at a size."""
-        return (
-            replace(self, box_seconds=self.box_seconds * self.far) if size in workload.far else self
-        )
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One process of a column: a workload at some sizes, the smallest first."""
+
+    workload: Workload
+    column: Column
+    sizes: tuple[int, ...]
+
+    @property
+    def cells(self) -> list[Key]:
+        """The cells that it measures."""
+        return [(self.workload.name, size, self.column.name) for size in self.sizes]
 
 
 def measure(
@@ -69,8 +80,13 @@ def measure(
     contenders: Sequence[Column],
     pace: Pace,
     tell: Callable[[str], None] = lambda line: None,
+    first: Collection[Key] = (),
 ) -> None:
-    """Put the samples of all cells into ``figures``, and tell of each."""
+    """Put the samples of all cells into ``figures``, and tell of each.
+
+    The cells named by ``first`` take turns for as many rounds as there are; then the others are
+    measured once. What was disturbed is measured again, and while there is time, everything.
+    """
     pythons: dict[str, Path] = {}
     for column in contenders:
         try:
@@ -79,109 +95,131 @@ def measure(
         except NotInstalled as error:
             figures.absent[column.name] = str(error)
     present = [column for column in contenders if column.name in pythons]
-    begin = time.monotonic()
-    for number in range(pace.rounds):
-        for workload, size, column in turns(workloads, present, number, pace):
-            if number and time.monotonic() - begin > pace.minutes * 60:
+    begin, best = time.monotonic(), min(beat() for _ in range(50))
+    everything = {key for turn in turns(workloads, present, 0, pace) for key in turn.cells}
+
+    def needed(key: Key, most: int) -> bool:
+        cell = figures.cell(*key)
+        return sum(map(is_calm, cell.samples)) < most
+
+    def plan() -> Iterator[Collection[Key]]:
+        yield from [everything & set(first)] * pace.rounds
+        yield everything - set(first)
+        for _ in range(0 if pace.quick else pace.rounds):  # a cell that is never calm is left so
+            yield [key for key in everything if needed(key, pace.rounds if key in first else 1)]
+        for most in range(2, 2 if pace.quick else 2 * pace.rounds):
+            yield [key for key in everything if needed(key, most)]
+
+    for number, wanted in enumerate(plan()):
+        keys = {key for key in wanted if not figures.cell(*key).failure}
+        for turn in turns(workloads, present, number, pace, keys):
+            if time.monotonic() - begin > pace.minutes * 60:
                 return
-            cell = figures.cell(workload.name, size, column.name)
-            within = pace.within(workload, size)
-            if cell.failure or cell.spent > within.box_seconds:
-                continue
-            if hopeless(figures, workload, size, column, within):
-                cell.failure = f"over {within.box_seconds:.0f} s"
-                continue
-            took = time.monotonic()
-            try:
-                cell.samples.append(sample(pythons[column.name], column, workload, size, within))
-                version = str(cell.samples[-1].pop("version", ""))
-                figures.versions[column.name] = version or figures.versions.get(column.name, "")
-            except Failed as error:
-                cell.failure = "" if cell.samples else str(error)
-            cell.spent += time.monotonic() - took
+            taken(figures, turn, pythons[turn.column.name], pace, best)
+            said = [figures.cell(*key) for key in turn.cells]
+            shown = (c.failure or f"{c.samples[-1]['seconds']:.4g}" for c in said)
             tell(
-                f"{time.monotonic() - begin:6.0f} s · round {number + 1} · "
-                f"{workload.labelled(size)} · {column.title}{said(cell)}"
+                f"{time.monotonic() - begin:6.0f} s · round {number + 1} · {turn.workload.name} "
+                f"{turn.sizes} · {turn.column.title}: {', '.join(shown)}"
             )
 
 
-def said(cell: Cell) -> str:
-    return f": {cell.failure}" if cell.failure else f": {cell.samples[-1]['seconds']:.4g}"
+def taken(figures: Figures, turn: Turn, python: Path, pace: Pace, best: float) -> None:
+    """Add a sample to each cell of a turn, or say why there is none."""
+    before = beat()
+    found, failure = samples(python, turn, pace)
+    weather = round(max(before, beat()) / best, 3)
+    for key, size in zip(turn.cells, turn.sizes, strict=True):
+        cell = figures.cell(*key)
+        if size in found:
+            version = str(found[size].pop("version", ""))
+            name = turn.column.name
+            figures.versions[name] = version or figures.versions.get(name, "")
+            cell.samples.append({**found[size], "weather": weather})
+        elif not cell.samples:
+            cell.failure = failure
+
+
+def beat() -> float:
+    """Return the seconds that a fixed piece of work takes now."""
+    begin = time.perf_counter()
+    for _ in range(200_000):
+        pass
+    return time.perf_counter() - begin
 
 
 def turns(
-    workloads: Sequence[Workload], present: Sequence[Column], number: int, pace: Pace
-) -> Iterator[tuple[Workload, int, Column]]:
-    """Yield the next turns: size by size, in every round another column first."""
+    workloads: Sequence[Workload],
+    present: Sequence[Column],
+    number: int,
+    pace: Pace,
+    keys: Collection[Key] | None = None,
+) -> Iterator[Turn]:
+    """Yield the turns of a round, in every round with another column first; ``keys``: of these
+    cells only.
+
+    A size for axil and the baselines alone has a process of its own.
+    """
     for workload in workloads:
         able = [column for column in present if column.can(workload)]
-        if not able:
-            continue
-        start = number % len(able)
-        for size in sorted({size for column in able for size in column.sizes(workload)}):
-            if pace.quick and size not in workload.sizes[:2]:
-                continue
+        start = number % len(able) if able else 0
+        near = workload.sizes[:2] if pace.quick else workload.sizes
+        for sizes in (near, *((size,) for size in workload.far if not pace.quick)):
             for column in able[start:] + able[:start]:
-                if size in column.sizes(workload):
-                    yield workload, size, column
+                mine = tuple(
+                    size
+                    for size in sizes
+                    if size in column.sizes(workload)
+                    and (keys is None or (workload.name, size, column.name) in keys)
+                )
+                if mine:
+                    yield Turn(workload=workload, column=column, sizes=mine)
 
 
-def hopeless(figures: Figures, workload: Workload, size: int, column: Column, pace: Pace) -> bool:
-    """Return whether a smaller size took so long that this one would not fit into its time, even if
-    it cost no more for each node.
-    """
-    smaller = [
-        (s, figures.cells.get((workload.name, s, column.name)))
-        for s in column.sizes(workload)
-        if 0 < s < size
-    ]
-    for before, cell in smaller:
-        if cell is not None and (
-            cell.failure or (cell.median("seconds") or 0) * size / before > pace.box_seconds
-        ):
-            return workload.measure not in ("waiting", "process") and workload.name != "payload"
-    return False
-
-
-def sample(python: Path, column: Column, workload: Workload, size: int, pace: Pace) -> Sample:
-    """Return one sample. Raises: Failed."""
+def samples(python: Path, turn: Turn, pace: Pace) -> tuple[dict[int, Sample], str]:
+    """Return a sample of each size that was reached, and why others were not."""
+    workload, column = turn.workload, turn.column
+    far = turn.sizes[0] in workload.far
+    box = pace.box_seconds * (pace.far if far else 1)
     with tempfile.TemporaryDirectory() as folder:
-        if workload.measure == "process":
-            return process(python, column, workload, Path(folder), pace)
-        work = [column.name, workload.name, str(size), str(pace.enough_seconds)]
-        code = FIND + f"from {__package__.rpartition('.')[2]}.worker import main; main()"
-        written, _, _ = finished([str(python), "-c", code, *work], folder, pace)
         try:
-            return json.loads(written.strip().splitlines()[-1])
-        except (ValueError, IndexError):
-            raise Failed("wrote no figure") from None
+            if workload.measure == "process":
+                return {turn.sizes[0]: process(python, column, workload, Path(folder), box)}, ""
+            sizes = ",".join(map(str, turn.sizes))
+            work = [column.name, workload.name, sizes, str(pace.enough_seconds)]
+            code = FIND + f"from {__package__.rpartition('.')[2]}.worker import main; main()"
+            written, failure = finished([str(python), "-c", code, *work], folder, box)[0], ""
+        except Failed as error:
+            written, failure = error.written, str(error)
+    found: dict[int, Sample] = {}
+    for line in written.splitlines():
+        if line.startswith('{"size": ') and line.endswith("}"):
+            reported = json.loads(line)
+            found[reported.pop("size")] = reported
+    return found, failure or "wrote no figure"
 
 
-def process(python: Path, column: Column, workload: Workload, folder: Path, pace: Pace) -> Sample:
+def process(python: Path, column: Column, workload: Workload, folder: Path, box: float) -> Sample:
     """Measure a whole process, less one of the same interpreter that does nothing."""
-    places = {
-        name: getattr(column.module, name)
-        for name in ("IMPORT", "COMMAND")
-        if hasattr(column.module, name)
-    }
+    place = getattr(column.module, workload.ability, None)
     package = __package__.rpartition(".")[2]
     if workload.ability == "IMPORT":
-        command = [str(python), "-c", f"import {places['IMPORT']}"]
-    elif workload.ability == "COMMAND":
-        command = places["COMMAND"](folder)
+        command = [str(python), "-c", f"import {place}"]
+    elif workload.ability.isupper():
+        command = place(folder)
     else:
         load = (
             f"import {package}.columns.{column.name} as column; getattr(column, 'COLUMN', "
             "column).first()"
         )
         command = [str(python), "-c", FIND + load]
-    finished(command, str(folder), pace)  # so that nobody compiles
-    _, seconds, processor = finished(command, str(folder), pace)
-    _, bare, bare_processor = finished([str(python), "-c", "pass"], str(folder), pace)
+    finished(command, str(folder), box)  # so that nobody compiles
+    _, seconds, processor = finished(command, str(folder), box)
+    _, bare, bare_processor = finished([str(python), "-c", "pass"], str(folder), box)
     return {"seconds": max(0.0, seconds - bare), "processor": max(0.0, processor - bare_processor)}
 
 
-def finished(command: list[str], folder: str, pace: Pace) -> tuple[str, float, float]:
+def finished(command: list[str], folder: str, box: float) -> tuple[str, float, float]:
     """Return what a process wrote, its time on the wall, and of the processor. Raises: Failed."""
     environment = {name: value for name, value in os.environ.items() if name not in UNLIKE} | QUIET
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -192,11 +230,13 @@ def finished(command: list[str], folder: str, pace: Pace) -> tuple[str, float, f
             env=environment,
             capture_output=True,
             text=True,
-            timeout=pace.box_seconds,
+            timeout=box,
             check=False,
         )
-    except subprocess.TimeoutExpired:
-        raise Failed(f"over {pace.box_seconds:.0f} s") from None
+    except subprocess.TimeoutExpired as error:
+        written = error.stdout or b""  # as bytes, whatever was asked for
+        text = written.decode() if isinstance(written, bytes) else written
+        raise Failed(f"over {box:.0f} s", text) from None
     seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.strip()] or [
@@ -204,8 +244,8 @@ def finished(command: list[str], folder: str, pace: Pace) -> tuple[str, float, f
         ]
         kind = lines[-1].partition(":")[0].rpartition(".")[2].strip()
         if kind == "WrongAnswer":
-            raise Failed("wrong: " + lines[-1].partition(": ")[2][:100])
-        raise Failed(f"fails: {kind[:40]}")
+            raise Failed("wrong: " + lines[-1].partition(": ")[2][:100], done.stdout)
+        raise Failed(f"fails: {kind[:40]}", done.stdout)
     return done.stdout, seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 

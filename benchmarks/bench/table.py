@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .column import Column
-from .figures import Figures, clock
+from .figures import Cell, Figures, clock
 from .workloads import WORKLOADS, Workload
 
 NONE = "–"
@@ -60,18 +60,19 @@ def number(value: float) -> str:
     return f"{value:.{digits - (value >= 10)}f}"
 
 
-def cell(figures: Figures, row: Row, column: Column, ours: float | None) -> str:
+def cell(figures: Figures, row: Row, column: Column, ours: Cell | None) -> str:
     """Median, spread, and the ratio to ours; or why there is none."""
     found = figures.cells.get((row.workload.name, row.size, column.name))
     median = found.median(row.what) if found is not None else None
     makes_nothing = row.what == "made" and column.kind == "baseline"
     if found is None or median is None or makes_nothing:
         return found.failure if found is not None and found.failure and not makes_nothing else NONE
-    text = number(row.shown(median))
+    text = ("~" if found.is_disturbed else "") + number(row.shown(median))
     spread = found.spread(row.what)
     text += "" if spread is None else f" ±{spread:.0%}"
-    if ours and column.kind != "ours":
-        text += f" ({number(median / ours)}×)"
+    least = None if ours is None or ours.run != found.run else ours.median(row.what)
+    if least and column.kind != "ours":
+        text += f" ({number(median / least)}×)"
     return text
 
 
@@ -86,11 +87,11 @@ def table(figures: Figures, columns: Sequence[Column]) -> str:
     lines = ["| work; unit | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(present)]
     for row in rows(figures):
         mine = (
-            figures.of(row.workload.name, row.size, column.name, row.what)
+            figures.cells.get((row.workload.name, row.size, column.name))
             for column in present
             if column.kind == "ours"
         )
-        ours = next((value for value in mine if value), None)
+        ours = next((each for each in mine if each is not None and each.samples), None)
         cells = [cell(figures, row, column, ours) for column in present]
         if any(each != NONE for each in cells):
             lines.append(f"| {row.label} | " + " | ".join(cells) + " |")

@@ -1,7 +1,7 @@
-"""One sample: a fresh process of a column's own interpreter does one workload at one size, and
-prints what it took as JSON.
+"""One sample of each size: a fresh process of a column's own interpreter does one workload at these
+sizes, and prints what each took as a line of JSON.
 
-    PYTHON -m bench.worker COLUMN WORKLOAD SIZE SECONDS
+    PYTHON -m bench.worker COLUMN WORKLOAD SIZES SECONDS
 
 Standard library alone. SECONDS: about how long a run is repeated; the median counts. The column
 does the workload once at its smallest size before, so that imports cost no run. An answer that
@@ -31,6 +31,10 @@ from .workloads import BY_NAME, Workload
 MOST_TIMES = 200
 GRAPHS = 20
 """Of each of which only the first run counts, where that is what is measured."""
+DENSE_RATE = 1000
+"""Replies of models in a second, where many agents wait."""
+FEWEST, MAKING_SECONDS = 3, 2.0
+"""So many of them in any case, and no further one after so long."""
 EARLY, LATE = slice(5, 105), slice(-100, None)
 """Numbers of steps for the tenth and for the last: means over so many, as what costs more may do
 so only now and then.
@@ -153,7 +157,10 @@ def cold(column: Any, workload: Workload, size: int, folder: Path) -> dict[str, 
     firsts: list[Timed] = []
     made: list[float] = []
     with asyncio.Runner() as runner:
+        began = time.monotonic()
         for number in range(GRAPHS + 1):
+            if number > FEWEST and time.monotonic() - began > MAKING_SECONDS:
+                break
             case = workload.case(size, folder / str(number))
             case.folder.mkdir()
             begin = time.process_time()
@@ -166,7 +173,7 @@ def cold(column: Any, workload: Workload, size: int, folder: Path) -> dict[str, 
         "seconds": statistics.median(timed.seconds[0] for timed in firsts[1:]),
         "processor": statistics.median(timed.processor[0] for timed in firsts[1:]),
         "made": statistics.median(made[1:]),
-        "times": GRAPHS,
+        "times": len(firsts) - 1,
     }
 
 
@@ -196,6 +203,55 @@ def waited(column: Any, workload: Workload, size: int) -> dict[str, Any]:
     return asyncio.run(go())
 
 
+def dense(column: Any, workload: Workload, size: int) -> dict[str, Any]:
+    """Processor time of an agent's turn (two calls of its model, one of its tool), bytes of one
+    that waits for its model, and the time that 99 of 100 lose at most between the first reply and
+    the end, beside the second reply's second. All wait at once; then ``DENSE_RATE`` are answered
+    in each second.
+    """
+
+    async def go() -> dict[str, Any]:
+        case = workload.case(1)
+        act, answered, ended = act_of(column, workload, case), list[float](), list[float]()
+        right(workload, case, await act())
+        begun, everybody, answering = 0, asyncio.Event(), asyncio.Event()
+
+        async def pause() -> None:
+            nonlocal begun
+            begun += 1
+            if begun > size:
+                return await asyncio.sleep(1)
+            mine = begun
+            if begun == size:
+                everybody.set()
+            await answering.wait()
+            await asyncio.sleep(mine / DENSE_RATE)
+            answered.append(time.perf_counter())
+
+        async def turn() -> None:
+            right(workload, case, await act())
+            ended.append(time.perf_counter())
+
+        case.pause = pause
+        gc.collect()
+        before, work = resident(), time.process_time()
+        turns = [asyncio.ensure_future(turn()) for _ in range(size)]
+        await asyncio.wait(
+            [asyncio.ensure_future(everybody.wait()), *turns], return_when="FIRST_COMPLETED"
+        )
+        spent = time.process_time() - work
+        gc.collect()
+        held, work = resident() - before, time.process_time()
+        answering.set()
+        await asyncio.gather(*turns)
+        spent += time.process_time() - work
+        lost = sorted(b - a - 1 for a, b in zip(sorted(answered), sorted(ended), strict=True))
+        late = lost[int(0.99 * size)]
+        return {"seconds": spent, "processor": spent, "held": held, "lost": late, "times": 1}
+
+    return asyncio.run(go())
+
+
 def release(module: Any) -> str:
     """Return the version of what the column is about."""
     try:
@@ -204,18 +260,28 @@ def release(module: Any) -> str:
         return ""
 
 
+def sampled(
+    column: Any, workload: Workload, size: int, enough: float, folder: Path
+) -> dict[str, Any]:
+    """Return the figures of one size."""
+    if workload.measure == "waiting":
+        return waited(column, workload, size)
+    if workload.measure == "dense":
+        return dense(column, workload, size)
+    if workload.measure == "cold":
+        return cold(column, workload, size, folder)
+    return ran(column, workload, size, enough, folder)
+
+
 def main() -> None:
-    name, wanted, size, enough = sys.argv[1:]
+    name, wanted, sizes, enough = sys.argv[1:]
     module, workload = importlib.import_module(f"{__package__}.columns.{name}"), BY_NAME[wanted]
     column = getattr(module, "COLUMN", module)
-    with tempfile.TemporaryDirectory() as folder:
-        if workload.measure == "waiting":
-            reported = waited(column, workload, int(size))
-        elif workload.measure == "cold":
-            reported = cold(column, workload, int(size), Path(folder))
-        else:
-            reported = ran(column, workload, int(size), float(enough), Path(folder))
-    print("\n" + json.dumps({**reported, "version": release(module)}))
+    for size in map(int, sizes.split(",")):
+        with tempfile.TemporaryDirectory() as folder:
+            reported = sampled(column, workload, size, float(enough), Path(folder))
+        line = json.dumps({"size": size, "version": release(module), **reported})
+        print("\n" + line, flush=True)
 
 
 if __name__ == "__main__":

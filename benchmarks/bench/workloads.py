@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from .case import Case
 
-Measure = Literal["run", "cold", "steps", "once", "waiting", "process"]
+Measure = Literal["run", "cold", "steps", "once", "waiting", "dense", "process"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +46,8 @@ class Workload:
     measure: Measure = "run"
     """``run``: again and again, in one process; ``cold``: the first run of each of several graphs,
     in a process that has run another one; ``steps``: early steps beside late ones; ``once``:
-    the first time counts, with what it leaves on the disk; ``waiting``: memory; ``process``: a
-    whole process, over a bare interpreter."""
+    the first time counts, with what it leaves on the disk; ``waiting``: memory; ``dense``: so many
+    turns of agents at once; ``process``: a whole process, over a bare interpreter."""
 
     def case(self, size: int, folder: Path = Path()) -> Case:
         """Return what a column is given."""
@@ -154,6 +154,13 @@ WORKLOADS = (
         makes=True,
     ),
     Workload(
+        name="dag-cold",
+        title="first run of a random acyclic graph of {} nodes",
+        ability="dag",
+        sizes=(100, 1000),
+        measure="cold",
+    ),
+    Workload(
         name="loop",
         title="loop of two nodes, {} rounds",
         ability="loop",
@@ -202,6 +209,16 @@ WORKLOADS = (
         sizes=(1, 10),
         unit="µs a model call",
         units=lambda size: size + 1,
+    ),
+    Workload(
+        name="dense",
+        title="{} agents at once, conversations of 2 KB, model of 1 s",
+        ability="agent",
+        sizes=(1000,),
+        far=(10_000,),
+        unit="µs a turn",
+        settings={"bytes": 2048},
+        measure="dense",
     ),
     Workload(
         name="nested",
@@ -317,6 +334,15 @@ WORKLOADS = (
         name="command",
         title="a small file run by the command",
         ability="COMMAND",
+        sizes=(1,),
+        unit="ms over a bare interpreter",
+        scale=1e3,
+        measure="process",
+    ),
+    Workload(
+        name="newsroom",
+        title="agents that research, write and review, run by the command, with a script",
+        ability="NEWSROOM",
         sizes=(1,),
         unit="ms over a bare interpreter",
         scale=1e3,

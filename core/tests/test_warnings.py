@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NotRequired, TypedDict
 
 import pytest
 
@@ -78,3 +81,74 @@ def test_a_condition_on_a_field_that_is_not_declared_is_warned_of():
     with pytest.warns(GraphWarning, match=r'AX158.*categroy.*Did you mean "category"'):
         sorted_by("categroy").build()
     assert sorted_by("category").build().invoke({})[0] == {"category": "spam"}
+
+
+class Topic(TypedDict):
+    topic: str
+
+
+class Brief(TypedDict):
+    text: str
+    notes: NotRequired[list[str]]
+
+
+@dataclass
+class Question:
+    topic: str
+
+
+class Wide(TypedDict, total=False):
+    text: str
+
+
+def ends(
+    taken: type, given: type, entry: Sequence[str], *exits: Sequence[str], **options: Any
+) -> list[str]:
+    """Return what ``build`` warns of in a graph with these keys of edges at its ends."""
+    g = RootGraph[taken, given]("g")
+    g.create_node(CustomNode, name="a")
+    g.edge_from_entry("a", entry, **options)
+    for number, keys in enumerate(exits):
+        g.edge_to_exit("a", keys, group=str(number))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        g.build()
+    return [str(each.message) for each in seen]
+
+
+@pytest.mark.parametrize("taken", [Topic, Question])
+def test_keys_at_the_ends_are_held_against_the_types_of_inputs_and_outputs(taken):
+    assert ends(taken, Brief, ["topic"], ["text"], ["notes"]) == []
+    assert ends(taken, Wide, ["topic"], ["text"]) == []
+    [entry] = ends(taken, Brief, ["topci"], ["text"])
+    assert entry.startswith("AX983 edge @entry->a: the edge carries topci, which")
+    assert entry.endswith('Did you mean "topic"?')
+    [exit] = ends(taken, Brief, ["topic"], ["text"], ["ntoes"])
+    assert exit.startswith("AX983 edge a->@exit: the edge carries ntoes, which Brief does not")
+    assert exit.endswith('Did you mean "notes"?')
+
+
+def test_a_field_of_the_outputs_that_no_edge_brings_is_warned_of():
+    [missing] = ends(Topic, Brief, ["topic"], ["notes"])
+    assert "AX983 edge a->@exit: no edge brings text to the exit, which Brief has." in missing
+    assert ends(Topic, Brief, ["topic"], ["notes"], ["text"]) == []
+
+
+def test_an_edge_from_the_entry_to_the_exit_is_at_both_ends():
+    g = RootGraph[Topic, Brief]("g")
+    g.create_node(CustomNode, name="a")
+    g.edge_from_entry("a", ["topic"])
+    g.edge_to_exit("a", ["notes"])
+    g.create_edge("entry", "exit", ["text"])
+    with pytest.warns(GraphWarning, match="AX983.*carries text, which Topic"):
+        g.build()
+
+
+def test_nothing_is_said_of_types_without_names_and_of_edges_that_rewrite():
+    assert ends(dict[str, str], object, ["topci"], ["text"]) == []
+    assert ends(Topic, Brief, ["topci"], ["text"], process=dict) == []
+    wide = RootGraph[Topic]("wide")  # the types may be left out from the end
+    wide.create_node(CustomNode, name="a")
+    wide.edge_from_entry("a", ["topic"])
+    wide.edge_to_exit("a", {"topic": "of any name"})
+    assert wide.build().invoke({"topic": "axils"}).output == {"topic": "axils"}

@@ -14,6 +14,7 @@ import tracemalloc
 from typing import Any
 
 import pytest
+from tests.house import programs
 
 from axil import RootGraph
 from axil_journals import LocalEngine
@@ -183,7 +184,7 @@ asyncio.run(go())
 def test_of_processes_that_continue_with_one_run_at_once_one_does(tmp_path, sync):
     reported = tmp_path / "reported"
 
-    def process(*arguments: str) -> subprocess.Popen[str]:
+    def process(*arguments: str) -> programs.Popen:
         command = [
             sys.executable,
             "-c",
@@ -193,7 +194,7 @@ def test_of_processes_that_continue_with_one_run_at_once_one_does(tmp_path, sync
             sync,
             *arguments,
         ]
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return programs.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     with process("begin") as first:
         assert first.communicate()[0].startswith("paused")

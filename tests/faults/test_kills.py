@@ -9,7 +9,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.house import programs
 
 from axil import RootGraph
 from axil_journals import ReplayIndex
@@ -165,7 +165,8 @@ def test_runs_outlive_being_killed_again_and_again(tmp_path, sync):
         *size,
     ]
     for _ in range(LIVES):
-        child = subprocess.run([*command, str(chance.uniform(1, STEPS))], timeout=600)
+        with programs.Popen([*command, str(chance.uniform(1, STEPS))]) as child:
+            child.wait(600)
         assert child.returncode in (0, -signal.SIGKILL)
         kills += child.returncode != 0
         journal, seen = (

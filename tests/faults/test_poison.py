@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import sys
 import time
 from contextlib import ExitStack, closing
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 from tests.databases import postgres_server
+from tests.house import programs
 
 from axil_cli.main import main
 from axil_postgres import PostgresJournal
@@ -22,7 +22,7 @@ from axil_sqlite import SqliteJournal
 
 ROOT = Path(__file__).parents[2]
 HEALTHY = [f"r{number}" for number in range(20)]
-DEATHS = 12
+DEATHS = 13
 """The first one, those of trials beside others, one for each worker, five alone, and to spare."""
 TOKEN = "ada-" * 8
 
@@ -80,10 +80,10 @@ class Workers:
         self.alive = [self._begun(), self._begun()]
         self.deaths: list[int] = []
 
-    def _begun(self) -> subprocess.Popen[bytes]:
+    def _begun(self) -> programs.Popen:
         words = ["--hook", "otel", "worker", "trials.py:graph", "--allow", "code"]
         with self._said.open("ab") as said:
-            return subprocess.Popen([sys.executable, "-c", WORKER, *words], stdout=said)
+            return programs.Popen([sys.executable, "-c", WORKER, *words], stdout=said)
 
     def tend(self) -> None:
         """Replace those that died."""

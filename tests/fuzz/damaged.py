@@ -2,22 +2,24 @@
 
 ``python damaged.py SEED COUNT [NAME]``: so many of them, from SEED on, of each kind in turn, or of
 the kinds whose name begins with NAME. COUNT 0: each as it is, and with a few other contents. Each
-finding is a line of JSON on standard output, as in ``worker``, whose limits hold for each file.
+finding is a line of JSON on standard output, as in ``worker``, and each file has a case's shares.
+What counts as a finding: ``oracle``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import csv
+import hashlib
 import importlib
 import json
 import logging
 import os
 import random
-import resource
 import shutil
-import signal
 import sys
 import tempfile
+import tomllib
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,8 +27,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from axil import AxilError
-from axil.plugin import Policy, Registry, UnknownComponent
+from axil import MISSING, AxilError
+from axil.plugin import Policy, Registry, UnknownComponent, canonical_name
 from axil_cli import DraftRecord
 from axil_evals import read_dataset
 from axil_files import load, workflow_schema
@@ -38,8 +40,9 @@ from axil_testing import Golden
 sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
 from mutants import mutant
+from oracle import SET, Ended, ended, fault_of, hide_secrets, leaked, left
+from shares import begin, limit
 from tests.internals import internal
-from worker import MEMORY, SHARE, fault_of
 
 RECORD = internal("draft_record").RECORD
 Lines = internal("memory_lines").Lines
@@ -62,6 +65,28 @@ graph:
   start: [a]
   end: [a]
 """
+ECHO = """version: 1.0.0
+graph:
+  id: g
+  nodes:
+    - {id: a, type: passthrough}
+  edges: []
+  start: [a]
+  end: [a]
+"""
+ASKS = ECHO.replace("type: passthrough", "type: human, config: {description: Say it.}")
+SECRET = """version: 1.0.0
+vars: {LONG: LETTERS}
+graph:
+  id: g
+  nodes:
+    - {id: a, type: agent, config: {model: {type: scripted, default: "ok ${API_KEY}"}}}
+    - {id: b, type: literal, config: {content: "${LONG}"}}
+    - {id: c, type: passthrough}
+  edges: [{from: a, to: b}, {from: b, to: c}]
+  start: [a]
+  end: [c]
+""".replace("LETTERS", " ".join(str(n) for n in range(9_000)))
 CASES = {
     "scorers": ["exact"],
     "cases": [
@@ -112,6 +137,7 @@ description: Where ferns grow.
 In the shade.
 """
 RUN = ("--journal", "off", "--no-progress", "--input", "x")
+GIVEN_RUN = (*RUN, *SET)
 
 
 WHOLE = (
@@ -141,8 +167,10 @@ graph:
     - id: writer
       type: agent
       config:
-        provider: scripted
+        provider: openai
         name: m
+        base_url: http://127.0.0.1:9/v1
+        api_key: none
         role: Write.
         memories: [{name: notes, top_k: 2}]
   edges: []
@@ -159,11 +187,11 @@ class Kind(NamedTuple):
     """Reads it, and returns what is wrong with how that ended; empty: nothing."""
 
 
-def written(name: str, text: str | Any) -> Callable[[Path], object]:
+def written(name: str, text: str | Any, flow: str = FLOW) -> Callable[[Path], object]:
     """Return what writes a file, as JSON if it is no text, beside a workflow."""
 
     def make(folder: Path) -> None:
-        (folder / "flow.yaml").write_text(FLOW, "utf-8")
+        (folder / "flow.yaml").write_text(flow, "utf-8")
         made = folder / name
         made.parent.mkdir(parents=True, exist_ok=True)
         made.write_text(text if isinstance(text, str) else json.dumps(text), "utf-8")
@@ -171,13 +199,14 @@ def written(name: str, text: str | Any) -> Callable[[Path], object]:
     return make
 
 
-def ran(*before: str) -> Callable[[Path], object]:
+def ran(*before: str, flow: str = FLOW) -> Callable[[Path], object]:
     """Return what writes a file by a command, beside a workflow."""
 
     def make(folder: Path) -> None:
-        written("cases.json", CASES)(folder)
-        fault = fault_of(list(before))
-        assert not fault, fault
+        written("cases.json", CASES, flow)(folder)
+        done = ended(before)
+        assert not done.fault, done.fault
+        assert done.code in (0, 1), done.err
 
     return make
 
@@ -187,19 +216,237 @@ def command(*arguments: str) -> Callable[[Path], str]:
     return lambda folder: fault_of(list(arguments))
 
 
-def call(read: Callable[[Path], Any]) -> Callable[[Path], str]:
-    """Return the reading of a file by a function."""
+def call(
+    read: Callable[[Path], Any], meant: Callable[[Path], Any] | None = None
+) -> Callable[[Path], str]:
+    """Return the reading of a file by a function; ``meant``: what it ought to give, where it is not
+    refused.
+    """
 
     def use(folder: Path) -> str:
         try:
-            read(folder)
-        except AxilError:
-            return ""
+            found = read(folder)
+        except AxilError as error:
+            return leaked(str(error))
         except BaseException:  # noqa: BLE001  # any of them is a finding
             return traceback.format_exc()
-        return ""
+        return "" if meant is None else differs(found, meant(folder))
 
     return use
+
+
+def differs(found: Any, meant: Any) -> str:
+    """Return what is wrong with what was read; empty: nothing."""
+    return "" if found == meant else f"it is read as {found!r:.500}\nand is {meant!r:.500}"
+
+
+def judged(judge: Callable[[Path, Ended], str], *arguments: str) -> Callable[[Path], str]:
+    """Return the reading of a file by a command, and what is wrong with what a command gives that
+    refuses nothing.
+    """
+
+    def use(folder: Path) -> str:
+        done = ended(arguments)
+        return done.fault or ("" if done.code else judge(folder, done))
+
+    return use
+
+
+def gives(*texts: str) -> Callable[[Path, Ended], str]:
+    """Return a judge of commands that may give these texts only."""
+    return lambda folder, done: "" if done.out.strip() in texts else f"it gives {done.out}"
+
+
+def parsed(text: str) -> Any:
+    """Return what a text is as JSON; the text, where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def as_json(folder: Path, name: str) -> Any:
+    return json.loads((folder / name).read_text("utf-8"))
+
+
+def as_toml(folder: Path, name: str) -> Any:
+    return tomllib.loads((folder / name).read_text("utf-8"))
+
+
+# ------------------------------------------------------------------------------------ what is meant
+
+DECIDING = ("distributions", "files", "models", "outside")
+_whole: dict[str, Any] = {}
+"""The files that were written, by kind."""
+
+
+def as_locked(folder: Path, done: Ended) -> str:
+    """Return what a lock that passes says other than the one that was written."""
+    found = as_json(folder, "flow.yaml.lock")
+    whole = as_json(folder.parent / "lock", "flow.yaml.lock")
+    if not {*whole["wants"]} <= {*found["wants"]}:
+        return differs(found["wants"], whole["wants"])
+    return differs({key: found[key] for key in DECIDING}, {key: whole[key] for key in DECIDING})
+
+
+def exported(run_id: str, place: str = "kept") -> tuple[Ended, list[str]]:
+    done = ended(["runs", "export", run_id, "--journal", place])
+    return done, done.out.splitlines()
+
+
+def use_journal(folder: Path) -> str:
+    """Return what is wrong with what is read in a damaged journal: it is the beginning of what was
+    written, and a run that goes on gives what it gave.
+    """
+    whole = _whole.setdefault("journal", exported("r", "../journal/kept")[1])
+    assert len(whole) > 5, whole
+    done, lines = exported("r")
+    if done.fault or lines != whole[: len(lines)]:
+        return done.fault or differs(lines, whole[: len(lines)])
+    output = json.loads(whole[-1])["data"]["output"]
+    shows = ended(["runs", "show", "r", "--journal", "kept", "--format", "json"])
+    if not shows.fault and not shows.code and shows.data["outline"]["output"] not in (None, output):
+        return f"it shows the output {shows.data['outline']['output']!r:.300}"
+    for arguments in (["resume", "r", "--journal", "kept", "--format", "json"],):
+        again = ended(["runs", *arguments])
+        if not again.fault and not again.code and again.data["output"] != output:
+            return f"it goes on to {again.data['output']!r:.300}"
+        if again.fault:
+            return again.fault
+    others = (
+        ["runs", "list", "--journal", "kept"],
+        ["runs", "show", "r", "--journal", "kept", "--steps"],
+        ["runs", "doctor", "--journal", "kept"],
+        ["runs", "diff", "r", "r", "--journal", "kept"],
+        [*JOURNAL[:-1], "s"],
+    )
+    return shows.fault or next(filter(None, map(fault_of, others)), "")
+
+
+def cases(rows: Any) -> list[Any]:
+    """Return what cases of a dataset are asked, and expected to give."""
+    found = rows["cases"] if isinstance(rows, dict) else rows
+    return [(each["inputs"], each.get("expected", MISSING)) for each in found]
+
+
+def cases_read(name: str) -> Callable[[Path], Any]:
+    return lambda folder: [
+        (each.inputs, each.expected) for each in read_dataset(folder / name).cases
+    ]
+
+
+def lines_of(folder: Path, name: str) -> list[Any]:
+    text = (folder / name).read_text("utf-8")
+    return [json.loads(line) for line in text.split("\n") if line.strip()]
+
+
+def rows_of(folder: Path, name: str) -> list[Any]:
+    with (folder / name).open(encoding="utf-8-sig", newline="") as file:
+        return [row for row in csv.DictReader(file) if any(row.values())]
+
+
+def echoed(name: str, read: Callable[[Path, str], list[Any]]) -> Callable[[Path, Ended], str]:
+    """Return a judge of batches of a workflow that gives what it is given."""
+
+    def judge(folder: Path, done: Ended) -> str:
+        results, rows = read(folder, name.replace(".", ".results.")), read(folder, name)
+        if not all(isinstance(row.get("message"), str) for row in rows):
+            return ""  # another column is the message
+        return differs([row["output"] for row in results], [row["message"] for row in rows])
+
+    return judge
+
+
+def answered(folder: Path, done: Ended) -> str:
+    """Return what is wrong with an answer, which is the output."""
+    text = (folder / "answers.json").read_text("utf-8")
+    found = parsed(text)
+    first = found[0] if isinstance(found, list) and found else text.split("\n")[0].strip()
+    if first == {}:  # fields, and none: that is told
+        return "" if "nothing reached its exit" in done.err else f"it says {done.err!r}"
+    meant = first if isinstance(first, str) else "" if first is None else json.dumps(first)
+    return "" if done.out.strip() == meant.strip() else f"it says {done.out!r}, not {meant!r}"
+
+
+def said(folder: Path, done: Ended) -> str:
+    """Return what is wrong with a reply, which is one that the script holds, or the usual one."""
+    rules = [as_json(folder, "script.json"), "OK"]
+    return "" if json.dumps(done.out.strip()) in json.dumps(rules) else f"it says {done.out}"
+
+
+def as_input(folder: Path, done: Ended) -> str:
+    """Return what is wrong with an output, which is the input."""
+    text = (folder / "input.json").read_text("utf-8")
+    found = parsed(text)
+    meant = found.get("message") if isinstance(found, dict) else found
+    if not isinstance(meant, str):
+        return ""
+    return "" if done.out.strip() in (meant.strip(), text.strip()) else f"it says {done.out!r}"
+
+
+def rights(folder: Path) -> Any:
+    """Return the callers of a file of tokens, as JSON says them."""
+    usual = ["look", "prompts", "run", "answer"]
+
+    def digest(each: Any) -> str:
+        if "sha256" in each:
+            return each["sha256"].lower()
+        return hashlib.sha256(os.environ[each["env"]].encode()).hexdigest()
+
+    return {
+        name: (set(each.get("rights", usual)), each.get("look") == "all", digest(each))
+        for name, each in as_json(folder, "tokens.json").items()
+    }
+
+
+def rights_read(folder: Path) -> Any:
+    access = Access.from_file(folder / "tokens.json")
+    return {
+        caller.name: (set(caller.rights), caller.sees_all, digest.hex())
+        for digest, caller in access._callers
+    }
+
+
+def policy_read(folder: Path) -> Any:
+    policy = Policy.from_file(folder / "axil.toml")
+    return policy.mode, sorted(policy.block), sorted(policy.allow), policy.only
+
+
+def policy_meant(folder: Path) -> Any:
+    table = as_toml(folder, "axil.toml").get("plugins", {})
+    block, allow = (
+        sorted({canonical(n) for n in table.get(key, [])}) for key in ("block", "allow")
+    )
+    only = table.get("only")
+    return table.get("mode", "auto"), block, allow, only and frozenset(map(canonical, only))
+
+
+def canonical(name: str) -> str:
+    kind, colon, rest = name.partition(":")
+    return name if colon and rest else canonical_name(kind) if not colon else name
+
+
+def triggers_read(folder: Path) -> Any:
+    found = read_triggers(folder / "axil.toml")
+    return {name: (each.workflow, each.cron, each.input) for name, each in found.items()}
+
+
+def triggers_meant(folder: Path) -> Any:
+    return {
+        name: (each["workflow"], each.get("cron", ""), each.get("input"))
+        for name, each in as_toml(folder, "axil.toml").items()
+    }
+
+
+def memory_meant(folder: Path) -> Any:
+    """Return the lines of a memory that are mappings; others are passed over."""
+    found: list[Any] = []
+    data = (folder / "memory.jsonl").read_bytes()
+    for line in data[: data.rfind(b"\n") + 1].split(b"\n"):
+        with suppress(ValueError, RecursionError):
+            if isinstance(record := json.loads(line), dict):
+                found.append(record)
+    return found
 
 
 def indexed(folder: Path) -> Table:
@@ -259,6 +506,8 @@ PLUGIN = "damaged_plugin-1.0.dist-info"
 
 
 def make_plugin(folder: Path) -> None:
+    usual = {(each.kind, each.name, each.distribution) for each in Registry(Policy()).candidates()}
+    _whole["components"] = usual, {each[2] for each in usual}
     written("damaged_plugin/axil-plugin.json", MANIFEST)(folder)
     (folder / "damaged_plugin" / "__init__.py").write_text("class Damaged: ...\n", "utf-8")
     written(f"{PLUGIN}/METADATA", "Metadata-Version: 2.1\nName: damaged-plugin\nVersion: 1.0\n")(
@@ -274,6 +523,10 @@ def use_plugin(folder: Path) -> None:
     importlib.invalidate_caches()
     try:
         registry = Registry(Policy())
+        found = {(each.kind, each.name, each.distribution) for each in registry.candidates()}
+        others = {each for each in found if each[2] in _whole["components"][1]}
+        assert others == _whole["components"][0], others ^ _whole["components"][0]
+        assert registry.package("axil-agent") == "axil_agent"
         registry.names("nodes")
         registry.plugins()
         registry.manifest("damaged-plugin")
@@ -309,40 +562,37 @@ def make_notes(folder: Path) -> None:
     asyncio.run(NotesFile(folder / "notes.jsonl").add({"text": "ferns", "at": 1.0}))
 
 
-def policed(folder: Path) -> None:
-    Policy.from_file(folder / "axil.toml")
+OUTCOME = json.dumps({"output": 1})
 
 
-def cached(folder: Path) -> None:
-    FolderStore(folder / "cache").get("ab" * 32, 1e9)
+def use_cache(folder: Path) -> None:
+    assert FolderStore(folder / "cache").get("ab" * 32, 1e9) in (OUTCOME, None)
 
 
 def make_cache(folder: Path) -> None:
-    FolderStore(folder / "cache").put("ab" * 32, json.dumps({"output": 1}))
+    FolderStore(folder / "cache").put("ab" * 32, OUTCOME)
 
 
+KEPT = ("--journal", "kept")
+ANSWERS = FLOW.replace("ok", '"ok ${API_KEY}"')
 JOURNAL = (
-    "run",
-    "flow.yaml",
-    "--journal",
-    "kept",
-    "--no-progress",
-    "--input",
-    "x",
-    "--run-id",
-    "r",
-)
+    "run", "flow.yaml", "--journal", "kept", "--no-progress", "--input", "x", *SET, "--run-id", "r",
+)  # fmt: skip
 KINDS: dict[str, Kind] = {
     "lock": Kind(
-        "flow.yaml.lock", ran("lock", "flow.yaml"), command("lock", "--check", "flow.yaml")
+        "flow.yaml.lock",
+        ran("lock", "flow.yaml"),
+        judged(as_locked, "lock", "--check", "flow.yaml"),
     ),
     "locked": Kind(
-        "flow.yaml.lock", ran("lock", "flow.yaml"), command("run", "flow.yaml", "--locked", *RUN)
+        "flow.yaml.lock",
+        ran("lock", "flow.yaml"),
+        judged(as_locked, "run", "flow.yaml", "--locked", *RUN),
     ),
     "recording": Kind(
         "told.jsonl",
-        ran("run", "flow.yaml", "--record", "told.jsonl", *RUN),
-        command("run", "flow.yaml", "--replay", "told.jsonl", *RUN),
+        ran("run", "flow.yaml", "--record", "told.jsonl", *GIVEN_RUN, flow=ANSWERS),
+        judged(gives("ok ${API_KEY}"), "run", "flow.yaml", "--replay", "told.jsonl", *GIVEN_RUN),
     ),
     "record-on": Kind(
         "told.jsonl",
@@ -351,48 +601,33 @@ KINDS: dict[str, Kind] = {
     ),
     "script": Kind(
         "script.json",
-        written("script.json", {"rules": [{"match": {"contains": "x"}, "replies": ["ok"]}]}),
-        command("run", "flow.yaml", "--model-script", "script.json", *RUN),
+        written("script.json", {"rules": [{"match": {"user_contains": "x"}, "replies": ["said"]}]}),
+        judged(said, "run", "flow.yaml", "--model-script", "script.json", *RUN),
     ),
     "answers": Kind(
         "answers.json",
-        written("answers.json", ["yes", {"a": 1}]),
-        command("run", "flow.yaml", "--answers", "answers.json", *RUN),
+        written("answers.json", ["yes", {"a": 1}], ASKS),
+        judged(answered, "run", "flow.yaml", "--answers", "answers.json", *RUN),
     ),
     "input": Kind(
         "input.json",
-        written("input.json", {"message": "x"}),
-        command("run", "flow.yaml", "--journal", "off", "--input-file", "input.json"),
+        written("input.json", {"message": "x"}, ECHO),
+        judged(as_input, "run", "flow.yaml", "--journal", "off", "--input-file", "input.json"),
     ),
     "journal": Kind(
         "kept/runs.db",
-        ran(*JOURNAL),
-        lambda folder: next(
-            filter(
-                None,
-                map(
-                    fault_of,
-                    (
-                        ["runs", "list", "--journal", "kept"],
-                        ["runs", "show", "r", "--journal", "kept"],
-                        ["runs", "show", "r", "--journal", "kept", "--steps"],
-                        ["runs", "export", "r", "--journal", "kept"],
-                        ["runs", "doctor", "--journal", "kept"],
-                        ["runs", "diff", "r", "r", "--journal", "kept"],
-                        [*JOURNAL[:-1], "s"],
-                    ),
-                ),
-            ),
-            "",
-        ),
+        ran(*JOURNAL, flow=SECRET),
+        use_journal,
     ),
     "dataset-json": Kind(
-        "cases.json", written("cases.json", CASES), call(lambda f: read_dataset(f / "cases.json"))
+        "cases.json",
+        written("cases.json", CASES),
+        call(cases_read("cases.json"), lambda f: cases(as_json(f, "cases.json"))),
     ),
     "dataset-lines": Kind(
         "cases.jsonl",
         written("cases.jsonl", "".join(json.dumps(each) + "\n" for each in CASES["cases"])),
-        call(lambda f: read_dataset(f / "cases.jsonl")),
+        call(cases_read("cases.jsonl"), lambda f: cases(lines_of(f, "cases.jsonl"))),
     ),
     "dataset-csv": Kind(
         "cases.csv",
@@ -427,26 +662,23 @@ KINDS: dict[str, Kind] = {
         ),
     ),
     "draft": Kind(
-        RECORD, lambda f: DraftRecord(text=FLOW).write(f), call(lambda f: DraftRecord.read(f))
+        RECORD,
+        lambda f: DraftRecord(text=FLOW).write(f),
+        call(lambda f: DraftRecord.read(f).text, lambda f: as_json(f, RECORD).get("text", "")),
     ),
     "rows-lines": Kind(
         "rows.jsonl",
-        written("rows.jsonl", "".join(json.dumps({"message": f"x{n}"}) + "\n" for n in range(3))),
-        command("batch", "flow.yaml", "rows.jsonl", "--journal", "kept"),
+        written(
+            "rows.jsonl", "".join(json.dumps({"message": f"x{n}"}) + "\n" for n in range(3)), ECHO
+        ),
+        judged(echoed("rows.jsonl", lines_of), "batch", "flow.yaml", "rows.jsonl", *KEPT),
     ),
     "rows-csv": Kind(
         "rows.csv",
-        written("rows.csv", "message,more\nx,1\ny,2\n"),
-        command(
-            "batch",
-            "flow.yaml",
-            "rows.csv",
-            "--column",
-            "message",
-            "--json",
-            "more",
-            "--journal",
-            "kept",
+        written("rows.csv", "message,more\nx,1\ny,2\n", ECHO),
+        judged(
+            echoed("rows.csv", rows_of),
+            *("batch", "flow.yaml", "rows.csv", "--column", "message", "--json", "more", *KEPT),
         ),
     ),
     "advisories": Kind(
@@ -465,25 +697,25 @@ KINDS: dict[str, Kind] = {
     "tokens": Kind(
         "tokens.json",
         written("tokens.json", TOKENS),
-        call(lambda f: Access.from_file(f / "tokens.json")),
+        call(rights_read, rights),
     ),
     "upload": Kind(
         upload(Path(tempfile.gettempdir())), make_upload, call(lambda f: RunFiles(f).uploads("ada"))
     ),
     "triggers": Kind(
-        "axil.toml", written("axil.toml", TRIGGERS), call(lambda f: read_triggers(f / "axil.toml"))
+        "axil.toml", written("axil.toml", TRIGGERS), call(triggers_read, triggers_meant)
     ),
     "build": Kind(
         "axil-build.toml",
         written("axil-build.toml", BUILD),
         call(lambda f: read_build([str(f / "axil-build.toml")])),
     ),
-    "policy": Kind("axil.toml", written("axil.toml", POLICY), call(policed)),
+    "policy": Kind("axil.toml", written("axil.toml", POLICY), call(policy_read, policy_meant)),
     "notes": Kind("notes.jsonl", make_notes, call(noted)),
     "memory": Kind(
         "memory.jsonl",
         lambda f: Lines(str(f / "memory.jsonl")).append([{"op": "put", "key": "a", "value": 1}]),
-        call(lambda f: Lines(str(f / "memory.jsonl")).read()),
+        call(lambda f: Lines(str(f / "memory.jsonl")).read()[1], memory_meant),
     ),
     "skill": Kind(
         "ferns/SKILL.md", written("ferns/SKILL.md", SKILL), call(lambda f: read_skills(f))
@@ -508,7 +740,7 @@ KINDS: dict[str, Kind] = {
         call(lambda f: asyncio.run(logins(f))),
     ),
     "golden": Kind("golden.json", make_golden, call(use_golden)),
-    "cache": Kind(f"cache/ab/{'ab' * 32}.json", make_cache, call(cached)),
+    "cache": Kind(f"cache/ab/{'ab' * 32}.json", make_cache, call(use_cache)),
     "attachments": Kind(
         "work/.axil/attachments.json",
         lambda f: (
@@ -554,7 +786,8 @@ def damaged(data: bytes, seed: int, kind: str) -> bytes:
 
 def main_of_damaged(seed: int, count: int, name: str = "") -> None:
     """Damage files, and read them."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    limit()
+    hide_secrets()
     logging.disable(logging.CRITICAL)
     kinds = {each: kind for each, kind in KINDS.items() if each.startswith(name)}
     with tempfile.TemporaryDirectory() as whole:
@@ -569,10 +802,7 @@ def main_of_damaged(seed: int, count: int, name: str = "") -> None:
         for number in many:
             each = names[number % len(names)]
             kind, work = kinds[each], Path(whole, "at work")
-            sys.stderr.write(f"{each} {number}\n")
-            used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
-            resource.setrlimit(resource.RLIMIT_CPU, (int(used) + SHARE, resource.RLIM_INFINITY))
-            signal.alarm(120)  # what waits for ever uses no processor
+            begin(each, number)
             shutil.copytree(Path(whole, each), work)
             os.chdir(work)
             file, turn = work / kind.file, number // len(names)
@@ -580,7 +810,7 @@ def main_of_damaged(seed: int, count: int, name: str = "") -> None:
                 file.write_bytes(damaged(file.read_bytes(), number, file.suffix))
             elif turn:
                 file.write_bytes(WHOLE[-turn])
-            if fault := kind.use(work):
+            if fault := kind.use(work) or left(work):
                 found = {"file": each, "number": number, "command": kind.file}
                 sys.stdout.write(json.dumps({**found, "fault": fault[-1500:]}) + "\n")
             os.chdir(whole)
@@ -588,6 +818,5 @@ def main_of_damaged(seed: int, count: int, name: str = "") -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     sys.stdin = open(os.devnull)  # noqa: SIM115
     main_of_damaged(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

@@ -9,7 +9,8 @@ from typing import Any
 ODD: tuple[Any, ...] = (
     None, True, 0, -1, 1e308, 10**30, "", "a", "${HOME}", "${", "\0", "\ud800", "../../x",
     "a" * 3_000, [], [[]], ["x"], {}, {"": {}}, {"type": "x"}, {"type": []}, "mod:attribute",
-    "((a{99}){99}){99}",
+    "((a{99}){99}){99}", "${API_KEY}", "x${API_KEY} y", {"env": "API_KEY"}, "${WANTED}",
+    {"env": "WANTED"}, "${OPENAI_API_KEY}", {"env": "OPENAI_API_KEY"}, "{message}${API_KEY}",
 )  # fmt: skip
 
 

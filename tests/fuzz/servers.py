@@ -10,7 +10,6 @@ import asyncio
 import json
 import os
 import random
-import resource
 import sys
 import traceback
 from pathlib import Path
@@ -26,10 +25,9 @@ from axil_testing.stub import DIALECTS, Act, Call
 sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
 from mutants import mutant
+from shares import begin, limit
 from tests.internals import internal
 
-SHARE = 20
-MEMORY = 4 << 30
 MODELS: dict[str, Any] = {
     "chat": OpenAIModel,
     "responses": OpenAIResponsesModel,
@@ -122,9 +120,7 @@ async def main_of_servers(seed: int, count: int) -> None:
     async with server as url:
         for number in range(seed, seed + count):
             kind = KINDS[number % len(KINDS)]
-            sys.stderr.write(f"{kind} {number}\n")
-            used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
-            resource.setrlimit(resource.RLIMIT_CPU, (int(used) + SHARE, resource.RLIM_INFINITY))
+            begin(kind, number)
             fault = ""
             try:
                 if kind == "page":
@@ -160,5 +156,5 @@ async def asked(kind: str, url: str) -> str:
 
 if __name__ == "__main__":
     os.environ.clear()
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    limit()
     asyncio.run(main_of_servers(int(sys.argv[1]), int(sys.argv[2])))

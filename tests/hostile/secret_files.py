@@ -181,9 +181,16 @@ FILES: tuple[HostileFile, ...] = (
         "--allow",
     ),
     _wants(
-        "the memory of the process",
-        flow(agent("memory: [{type: file, path: /proc/self/environ}]")),
-        "",
+        "the variables of the process as a memory",
+        flow(agent("memories: [{type: file_memory, path: /proc/self/environ}]")),
+        "AX137",
+        code=2,
+    ),
+    _wants(
+        "the variables of the process as a source",
+        flow(agent("retrievers: [{type: keyword, paths: [/proc/self/environ]}]")),
+        "AX137",
+        code=2,
     ),
     _wants("the sign of a shell", flow(says("$WANTED $(printenv WANTED) %WANTED% `env`")), ""),
     _wants(
@@ -240,7 +247,12 @@ FILES: tuple[HostileFile, ...] = (
         "a file that is not there",
         flow("type: subgraph, config: {type: file, config: {path: '${API_KEY}.yaml'}}"),
     ),
-    _holds("a path outside", flow(agent("memory: [{type: file, path: '/etc/${API_KEY}'}]"))),
+    _holds(
+        "a path outside",
+        flow(agent("memories: [{type: file_memory, path: '/etc/${API_KEY}'}]")),
+        "AX137",
+        code=2,
+    ),
     _holds("an import", flow("type: '${API_KEY}:x'")),
     _holds("an address that is none", flow(asks(api_key="none", base_url="'http://[${API_KEY}/'"))),
     _holds(
@@ -256,7 +268,7 @@ FILES: tuple[HostileFile, ...] = (
         flow(says("x"), more="  state: {fields: {'${API_KEY}': {type: '${API_KEY}'}}}\n"),
     ),
     _holds("a question", flow("type: human, config: {description: 'Is it ${API_KEY}?'}")),
-    _holds("a schema", flow(agent("output_schema: {type: '${API_KEY}'}"))),
+    _holds("a schema", flow(agent("output: {type: '${API_KEY}'}"))),
     # -- variables without bound
     HostileFile(
         name="variables that grow",

@@ -256,6 +256,15 @@ def over_chat(workflow: Workflow) -> Any:
     return read_from(asked["choices"][0]["message"]["content"])
 
 
+def over_responses(workflow: Workflow) -> Any:
+    with served(workflow) as (client, _):
+        body = {"model": "pay", "input": "x"}
+        asked = client.post("/v1/responses", json=body).json()
+        body = {**body, "input": "allow", "previous_response_id": asked["id"]}
+        assert client.post("/v1/responses", json=body).status_code == 200
+    return read_from(asked["output"][-1]["content"][0]["text"])
+
+
 def over_mcp(mode: str) -> Callable[[Workflow], Any]:
     def asked(workflow: Workflow) -> Any:
         shown: list[str] = []
@@ -282,6 +291,7 @@ CHANNELS: dict[str, Callable[[Workflow], Any]] = {
     "ag-ui": over_ag_ui,
     "a2a": over_a2a,
     "chat": over_chat,
+    "responses": over_responses,
     "mcp": over_mcp("auto"),
     "mcp, older": over_mcp("legacy"),
 }

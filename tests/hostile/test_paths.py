@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from axil_cli.main import main
+
 from .harness import Scene
 
 Setting = Callable[[Scene, str], Path]
@@ -63,7 +65,8 @@ def _devall(kind: str, key: str, **more: Any) -> Setting:
                     "id": "w",
                     "type": "agent",
                     "config": {
-                        "provider": "scripted", "name": "m", "role": "Write.",
+                        "provider": "openai", "name": "m", "role": "Write.",
+                        "base_url": "http://127.0.0.1:9/v1", "api_key": "none",
                         "memories": [{"name": "notes", "top_k": 2}],
                     },
                 }
@@ -171,11 +174,23 @@ def spelled(scene: Scene):
     os.close(file)
 
 
+@pytest.mark.parametrize("setting", [*READS, *WRITES])
+def test_each_setting_takes_a_path_inside(scene: Scene, setting: str):
+    """Else its files would be refused for another reason than their paths."""
+    usual = "docs" if setting in READS else ".axil/new"
+    path = {"include": "inner.json", "replay": "docs/a.txt", "image": "docs/a.png"}
+    scene.write((scene.outside / "inner.json").read_text(), "inner.json")
+    (scene.flows / "docs/a.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1")
+    file = {**READS, **WRITES}[setting](scene, path.get(setting, usual))
+    assert main(["check", str(file)]) == 0
+
+
 @pytest.mark.third
 @pytest.mark.parametrize("spelling", MUST)
 @pytest.mark.parametrize("setting", [*READS, *WRITES])
 def test_a_path_that_leads_out_is_refused(scene: Scene, spelled: Any, setting: str, spelling: str):
-    scene.refuse({**READS, **WRITES}[setting](scene, spelled(MUST[spelling])))
+    file = {**READS, **WRITES}[setting](scene, spelled(MUST[spelling]))
+    scene.refuse(file, ids=("AX117", "AX137", "AX138", "AX855"))
 
 
 @pytest.mark.third

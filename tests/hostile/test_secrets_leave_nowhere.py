@@ -57,6 +57,7 @@ from axil_serve import (
     token_digest,
 )
 from axil_sqlite import SqliteJournal
+from axil_testing import Golden
 from axil_testing.stub import Act, Stub
 
 from ..internals import internal
@@ -400,6 +401,83 @@ def test_a_recording_has_no_secret(echo, tmp_path):
     assert result.status == "done", result
     assert "Your key is" in (tmp_path / "tape.jsonl").read_text()
     assert_absent(secret, (tmp_path / "tape.jsonl").read_text())
+
+
+def keeping(said: str) -> dict[str, dict[str, Any]]:
+    """Return settings of agents and nodes that keep what was said on the disk."""
+    store = {"store": {"type": "sqlite_vec", "path": ".axil/v.db"}, "embedder": "lexical"}
+    documents = [{"text": f"roses {said}", "uri": "a", "title": said}]
+    return {
+        "file_memory": {"memories": [{"type": "file_memory", "path": ".axil/m.jsonl"}]},
+        "store_memory": {"memories": [{"type": "store_memory", **store}]},
+        "keyword": {
+            "retrievers": [{"type": "keyword", "documents": documents, "path": ".axil/k.db"}]
+        },
+        "store": {"retrievers": [{"type": "store", "documents": documents, **store}]},
+        "cache": {},
+    }
+
+
+@pytest.mark.parametrize("kept", keeping(""))
+def test_what_memories_indexes_and_caches_keep_has_no_secret(echo, tmp_path, kept):
+    secret, said = echo
+    config = {"model": "scripted", **keeping(said)[kept]}
+    node: dict[str, Any] = {"id": "a", "type": "agent", "config": config}
+    if kept == "cache":
+        node["wrappers"] = [{"type": "cache", "config": {"directory": ".axil/cache"}}]
+    file = tmp_path / "flow.json"
+    file.write_text(json.dumps({"graph": {"id": "f", "nodes": [node], "start": ["a"]}}))
+    flow = load(file)
+    file.write_text("{}")  # the file itself may say what it likes
+    with Scripted([said] * 3).everywhere():
+        for text in (f"roses {said}", "roses"):
+            assert asyncio.run(_ran(flow, text)).status == "done"
+    assert kept == "cache" or any((tmp_path / ".axil").rglob("*"))
+    assert_absent(secret, left(tmp_path))
+
+
+DEVALL_WITH_NOTES = """version: 0.4.0
+graph:
+  id: team
+  start: [writer]
+  memory:
+    - {name: notes, type: simple, config: {memory_path: .axil/notes.jsonl}}
+  nodes:
+    - id: writer
+      type: agent
+      config:
+        provider: openai
+        name: m
+        base_url: URL
+        api_key: none
+        role: Write.
+        memories: [{name: notes, top_k: 2}]
+  edges: []
+"""
+
+
+def test_the_notes_of_a_devall_file_have_no_secret(echo, tmp_path):
+    secret, said = echo
+    with Stub("chat") as server:
+        server.say(said, said)
+        (tmp_path / "team.yaml").write_text(DEVALL_WITH_NOTES.replace("URL", server.url))
+        for text in (f"roses {said}", "roses"):
+            result = load(tmp_path / "team.yaml").invoke(text)
+            assert result.status == "done", result
+        assert "Your key is" in json.dumps(server.requests[-1].body)  # it is remembered
+    notes = (tmp_path / ".axil/notes.jsonl").read_text()
+    assert "Your key is" in notes
+    assert_absent(secret, left(tmp_path))
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_golden_trace_has_no_secret_and_is_met_again(echo, tmp_path, fails):
+    secret, said = echo
+    golden = Golden(tmp_path / "golden.json", echoing(said, fails=fails), said)
+    golden.check()
+    assert "Your key is" in golden.file.read_text()
+    assert_absent(secret, golden.file.read_text())
+    golden.check()
 
 
 # ------------------------------------------------------------------------------------------ servers

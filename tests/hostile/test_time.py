@@ -95,6 +95,12 @@ KINDS: dict[str, Config] = {
             formatters="json",
         )
     ),
+    "a reply that is fences": whole(
+        agent(
+            model={"type": "scripted", "default": "```json\n{'a':1\n```\n" * 300_000},
+            formatters="lenient_json",
+        )
+    ),
     "functions of names": many(
         "condition",
         {"type": "function", "config": {"name": "should_stop_loop"}},

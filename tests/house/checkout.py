@@ -146,10 +146,15 @@ def tree_of(file: Path) -> ast.Module:
 
 
 @cache
+def nodes_of(file: Path) -> list[ast.AST]:
+    """Return all nodes of a file."""
+    return list(ast.walk(tree_of(file)))
+
+
+@cache
 def imports_of(file: Path) -> list[ast.Import | ast.ImportFrom]:
     """Return the statements of a file that import something."""
-    nodes = ast.walk(tree_of(file))
-    return [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return [node for node in nodes_of(file) if isinstance(node, (ast.Import, ast.ImportFrom))]
 
 
 def faults(files: Iterable[Path], look: Callable[[Path], object]) -> dict[str, object]:

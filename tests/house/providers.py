@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from axil_openai import PROFILES, OpenAIModel, Profile
+from axil_anthropic import AnthropicModel
+from axil_gemini import GeminiModel
+from axil_openai import PROFILES, OpenAIModel, OpenAIResponsesModel, Profile
 
 PAGE = "docs/reference/providers.md"
-_TESTS = "../../tests/integration/test_providers.py"
+_FOLDER = "../../tests/integration/"
+_TESTS = f"{_FOLDER}test_providers.py"
 _FORMS = {
     "strict": "strict schema",
     "schema": "schema",
@@ -66,6 +69,130 @@ NATIVE = {
 """Adapters by the names of their cases in the tests."""
 
 
+APIS = {
+    "chat": "Chat Completions",
+    "responses": "Responses",
+    "messages": "Messages",
+    "generate": "generateContent",
+}
+"""The four APIs that adapters speak, by the names of the stub's dialects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A shape of an API, and the test that has a case for each dialect in which it is."""
+
+    title: str
+    file: str
+    test: str
+    dialects: tuple[str, ...] = tuple(APIS)
+
+
+SHAPES = (
+    Shape(
+        "429, with each way to say how long to wait",
+        "test_providers.py",
+        "test_a_busy_service_says_in_any_shape_how_long_to_wait",
+    ),
+    Shape(
+        "529; a connection that is reset in the middle of a stream",
+        "test_providers.py",
+        "test_an_overloaded_service_and_a_reset_in_the_middle_are_asked_again",
+    ),
+    Shape(
+        "a whole JSON answer where a stream was asked for",
+        "test_providers.py",
+        "test_a_reply_in_one_piece_is_read_where_a_stream_was_asked_for",
+    ),
+    Shape(
+        "arguments as an object, or in pieces with paths",
+        "test_providers.py",
+        "test_arguments_are_read_as_an_object_and_in_pieces_with_paths",
+        ("chat", "generate"),
+    ),
+    Shape(
+        "an empty reply",
+        "test_output_parts.py",
+        "test_an_empty_reply_is_asked_for_again_and_never_an_answer",
+    ),
+    Shape(
+        "citations", "test_output_parts.py", "test_a_citation_is_a_part_of_the_reply_and_is_shown"
+    ),
+    Shape(
+        "refusals",
+        "test_output_parts.py",
+        "test_a_refusal_is_a_part_of_the_reply",
+        ("chat", "responses", "messages"),
+    ),
+    Shape(
+        "images that the model makes",
+        "test_output_parts.py",
+        "test_an_image_reaches_the_edges_the_journal_and_watchers",
+        ("chat", "responses", "generate"),
+    ),
+    Shape(
+        "the same as files of the run",
+        "test_parts_by_reference.py",
+        "test_what_a_model_makes_is_a_file_of_the_run_over_a_stop_and_in_a_fork",
+        ("chat", "responses", "generate"),
+    ),
+    Shape(
+        "recordings that the model makes",
+        "test_provider_tools.py",
+        "test_a_recording_reaches_the_edges_with_its_words",
+        ("chat", "generate"),
+    ),
+    Shape(
+        "what the provider's tools did",
+        "test_provider_tools.py",
+        "test_what_a_tool_did_is_shown_and_recorded_and_goes_back",
+        ("responses", "messages", "generate"),
+    ),
+)
+SPOKEN = (
+    ("audio in and out, tools", "test_a_person_is_heard_answered_and_served_by_tools"),
+    ("each event, in the maker's own types", "test_all_events_are_those_of_the_api"),
+    (
+        "`speech_started` while it speaks, or plays",
+        "test_an_interruption_silences_the_agent_which_knows_what_was_heard",
+    ),
+    (
+        "a commit of the client; silence at the end",
+        "test_silence_is_no_turn_and_what_is_left_at_the_end_is_one",
+    ),
+    ("no turn detection", "test_an_empty_chunk_ends_what_is_said_where_nothing_detects_it"),
+    ("a transcription that failed", "test_what_cannot_be_written_down_is_said_to_be_so"),
+    ("a lost socket", "test_a_lost_connection_is_made_anew_and_given_what_was_said"),
+    (
+        "401 and 429 of the handshake",
+        "test_a_service_that_refuses_says_why_and_the_key_is_not_shown",
+    ),
+    (
+        "a failed response; an `error` event",
+        "test_a_failed_response_is_asked_for_again_and_a_mistake_is_not",
+    ),
+    ("audio tokens", "test_audio_has_its_own_price"),
+    ("the usage of a transcription", "test_writing_down_what_is_heard_has_its_price"),
+    (
+        "a recording, answered with one",
+        "test_a_recording_is_answered_with_a_recording_and_a_text_with_a_text",
+    ),
+)
+"""Shapes of the Realtime API, and the test of each."""
+SPOKEN_TESTS = "plugins/axil-openai/tests/test_realtime.py"
+TOOL_TEST = "test_a_tool_is_asked_for_as_the_provider_describes_it_or_refused"
+TOOLS = {
+    "web_search": "web search",
+    "code_interpreter": "code",
+    "file_search": "files",
+    "image_generation": "images",
+    "computer": "a computer, whose actions are carried out here",
+    "mcp": "MCP servers, which the provider calls",
+}
+"""Kinds of `provider_tool`."""
+ADAPTERS = {"responses": OpenAIResponsesModel, "messages": AnthropicModel, "generate": GeminiModel}
+
+
 def page() -> str:
     """Return the page."""
     return "\n".join(_lines()) + "\n"
@@ -108,6 +235,41 @@ def _lines() -> Iterator[str]:
         yield f"| `{name}` | `{profile.place or profile.example}` |"
     yield ""
     yield "Without `profile`, a `base_url` at one of the hosts of a provider has its profile."
+    yield ""
+    yield "## Shapes"
+    yield ""
+    yield "How the APIs say things, and the test that has a case for each. Thoughts have a"
+    yield "[table of their own](../how-to/use-a-real-model.md)."
+    yield ""
+    yield f"| shape | {' | '.join(APIS.values())} | test |"
+    yield f"|{'---|' * (len(APIS) + 2)}"
+    for each in SHAPES:
+        has = ("yes" if dialect in each.dialects else "" for dialect in APIS)
+        yield f"| {each.title} | {' | '.join(has)} | [{each.test}]({_FOLDER}{each.file}) |"
+    yield ""
+    yield "## The Realtime API"
+    yield ""
+    yield "`{type: openai_realtime}`, of OpenAI and of servers that speak as it does:"
+    yield "[talk with an agent](../how-to/talk-by-voice.md)."
+    yield ""
+    yield "| shape | test |"
+    yield "|---|---|"
+    for title, test in SPOKEN:
+        yield f"| {title} | [{test}](../../{SPOKEN_TESTS}) |"
+    yield ""
+    yield "## Tools of providers"
+    yield ""
+    yield "`{type: provider_tool, config: {kind: web_search}}` among an agent's tools, in Python"
+    yield '`ProviderTool("web_search")`: [how](../how-to/use-provider-tools.md). Other models say'
+    yield "that they have none (AX984). Test:"
+    yield f"`{TOOL_TEST}`"
+    yield f"in [test_provider_tools.py]({_FOLDER}test_provider_tools.py), a case for each cell."
+    yield ""
+    yield f"| `kind` | is | {' | '.join(APIS[dialect] for dialect in ADAPTERS)} |"
+    yield f"|{'---|' * (len(ADAPTERS) + 2)}"
+    for kind, title in TOOLS.items():
+        has = ("yes" if kind in model.provider_tools else "" for model in ADAPTERS.values())
+        yield f"| `{kind}` | {title} | {' | '.join(has)} |"
 
 
 def _row(name: str, title: str, model: str, has: Profile | Native) -> str:

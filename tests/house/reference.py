@@ -31,6 +31,7 @@ NAMED = {
     "context": "a class with `get_blocks(self, query, top_k)`",
     "tools": "a function, or a class",
     "embedders": "a class; see [axil-context](../../plugins/axil-context/README.md)",
+    "rerankers": "a class with `async rerank(self, query, texts)`",
     "stores": "a class with `upsert`, `search`, `delete` and `marks`",
     "wrappers": "a class with `wrap(self, body, node)`",
     "channels": "a class with `async ask(self, question)`",

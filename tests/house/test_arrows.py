@@ -11,14 +11,14 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
 from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from tests.house.checkout import Member, all_members, faults, imports_of, shown, text_of, tree_of
+from tests.house.checkout import Member, all_members, faults, imports_of, nodes_of, shown, text_of
 
 FOLDERS = ("core", "plugins", "contrib", "examples", "tests", "benchmarks")
 FENCE = re.compile(r"^( *)(`{3,})(python[^\n`]*)\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
@@ -43,7 +43,6 @@ FURTHER_FACES = {
 FACADES = {"evofabric", "masfactory"}
 """Members whose modules have the names that another project gave them."""
 FOUND_BY_NAME = {
-    "axil-cli": {"axil-models": "the meter `budget`"},
     "axil-devall": {
         "axil-context": "an embedder, where a memory names none",
         "axil-control": "most nodes of its files",
@@ -136,9 +135,9 @@ def name_of(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def modules_of(tree: ast.AST, inside: Inside) -> Iterator[str]:
+def modules_of(nodes: Iterable[ast.AST], inside: Inside) -> Iterator[str]:
     """Yield the modules of members that code uses."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if package_of(alias.name) in inside)
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -151,9 +150,9 @@ def modules_of(tree: ast.AST, inside: Inside) -> Iterator[str]:
             yield f"{name_of(node.value)}.{node.attr}"
 
 
-def named_in(tree: ast.AST, inside: Inside) -> Iterator[str]:
+def named_in(nodes: Iterable[ast.AST], inside: Inside) -> Iterator[str]:
     """Yield the modules of members that code imports by a text."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Call):
             continue
         called = getattr(node.func, "attr", None) or getattr(node.func, "id", "")
@@ -172,19 +171,19 @@ def written_in(text: str, inside: Inside) -> Iterator[str]:
             found = re.search(r"from +([.\w]+) +import", statement)
             yield from [found[1]] if found and package_of(found[1]) in inside else []
         else:
-            yield from modules_of(tree, inside)
+            yield from modules_of(ast.walk(tree), inside)
 
 
-def texts_of(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+def texts_of(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
 
-def used_by(tree: ast.AST, inside: Inside) -> set[str]:
+def used_by(nodes: list[ast.AST], inside: Inside) -> set[str]:
     """Return the modules of members that a file imports in any way."""
-    written = {name for text in texts_of(tree) for name in written_in(text, inside)}
-    return {*modules_of(tree, inside), *named_in(tree, inside), *written}
+    written = {name for text in texts_of(nodes) for name in written_in(text, inside)}
+    return {*modules_of(nodes, inside), *named_in(nodes, inside), *written}
 
 
 def beyond_faces(modules: AbstractSet[str], own: str = "") -> set[str]:
@@ -208,6 +207,13 @@ def inside(members) -> Inside:
     return found
 
 
+@pytest.fixture(scope="module")
+def used(root, inside) -> dict[Path, set[str]]:
+    """The modules of members that each file uses."""
+    files = (file for folder in FOLDERS for file in sorted((root / folder).rglob("*.py")))
+    return {file: used_by(nodes_of(file), inside) for file in files}
+
+
 def owner_of(file: Path) -> str:
     """Return the package of the member in whose folder a file is."""
     owners = (each.import_name for each in all_members() if each.folder in file.parents)
@@ -218,19 +224,16 @@ def test_core_names_no_package_of_a_plugin(root, inside):
     plugins = inside.keys() - {"axil"}
 
     def named(file: Path) -> set[str]:
-        tree = tree_of(file)
-        targets = {text for text in texts_of(tree) if TARGET.fullmatch(text)}
-        names = {*used_by(tree, inside), *targets}
+        nodes = nodes_of(file)
+        targets = {text for text in texts_of(nodes) if TARGET.fullmatch(text)}
+        names = {*used_by(nodes, inside), *targets}
         return {name for name in names if re.split(r"[.:]", name)[0] in plugins}
 
     assert faults(sorted((root / "core/src").rglob("*.py")), named) == {}
 
 
-def test_members_are_used_by_their_faces(root, inside):
-    files = [file for folder in FOLDERS for file in sorted((root / folder).rglob("*.py"))]
-    found = {
-        shown(file): beyond_faces(used_by(tree_of(file), inside), owner_of(file)) for file in files
-    }
+def test_members_are_used_by_their_faces(used):
+    found = {shown(file): beyond_faces(modules, owner_of(file)) for file, modules in used.items()}
     assert {file: modules for file, modules in found.items() if modules} == {}
 
 
@@ -250,18 +253,17 @@ def test_templates_use_faces(root, inside):
     )
 
 
-def test_a_further_face_is_a_module_that_others_use(root, inside):
-    files = [file for folder in FOLDERS for file in sorted((root / folder).rglob("*.py"))]
-    used = {
+def test_a_further_face_is_a_module_that_others_use(used):
+    by_others = {
         module
-        for file in files
-        for module in used_by(tree_of(file), inside)
+        for file, modules in used.items()
+        for module in modules
         if package_of(module) != owner_of(file)
     }
-    asked = {
-        match for file in files for match in FURTHER_FACES if match in {*texts_of(tree_of(file))}
-    }
-    assert FURTHER_FACES.keys() - used - asked == set()
+    left = FURTHER_FACES.keys() - by_others
+    files = [file for file in used if any(name in text_of(file) for name in left)]
+    named = {text for file in files for text in texts_of(nodes_of(file))}
+    assert left - named == set()
 
 
 def test_the_rule_of_faces_finds_every_way_around_it(inside):
@@ -292,6 +294,6 @@ from masfactory.core.node import Node
     assert [
         way
         for way, tree in zip(ways, trees, strict=True)
-        if not beyond_faces(used_by(tree, inside))
+        if not beyond_faces(used_by([*ast.walk(tree)], inside))
     ] == []
-    assert beyond_faces(used_by(ast.parse(kept), inside)) == set()
+    assert beyond_faces(used_by([*ast.walk(ast.parse(kept))], inside)) == set()

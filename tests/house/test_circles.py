@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tests.house.checkout import all_members, tree_of
+from tests.house.checkout import all_members, nodes_of
 
 REASONS: Mapping[frozenset[str], str] = {
     frozenset({"axil.kernel.plan", "axil.kernel.tokens"}): "a token names the node that it is for, "
@@ -62,7 +62,7 @@ def modules_of(source: Path) -> dict[str, Path]:
 def imports_of(file: Path, modules: Mapping[str, Path]) -> set[str]:
     """Return the modules among ``modules`` that a file imports anywhere."""
     found: set[str] = set()
-    for node in ast.walk(tree_of(file)):
+    for node in nodes_of(file):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -134,6 +134,8 @@ def test_the_root_installs_the_standard_set_from_the_checkout(root, members):
     }
     assert by_path == {name: folders[name] for name in by_path}
     assert "Private :: Do Not Upload" in project["classifiers"]
+    # installers of commands look for them in the project that is named, and in no other
+    assert project["scripts"] == standard.project["scripts"]
 
 
 def test_changelog_fragments_say_what_kind_of_change_they_are(root):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
 from hatchling.metadata.core import ProjectMetadata
 from hatchling.plugin.manager import PluginManager
-from release import stamp
+from release import stamp, wheelhouse
 from tests.house.checkout import text_of
 
 URL = "https://example.org/axil/axil"
@@ -80,6 +82,77 @@ def test_only_the_job_that_publishes_may_publish(root):
     writing = {
         name: job.get("permissions", {}).get("id-token") for name, job in workflow["jobs"].items()
     }
-    assert writing == {"build": None, "attest": "write", "publish": "write"}
+    assert writing == {"build": None, "try": None, "attest": "write", "publish": "write"}
     assert workflow["jobs"]["publish"]["needs"] == "attest"
+    assert workflow["jobs"]["attest"]["needs"] == "try"
     assert "release/stamp.py" in str(workflow["jobs"]["build"])
+    versions = workflow["jobs"]["try"]["strategy"]["matrix"]["python"]
+    assert tuple(versions) == wheelhouse.VERSIONS
+
+
+def test_a_release_has_one_version_and_its_tag_names_it():
+    (version,) = {
+        tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+        for folder in wheelhouse.published().values()
+    }
+    wheelhouse.check_versions(f"v{version}")
+    with pytest.raises(wheelhouse.Fault, match=rf"v99\.0, but there are axil-core {version}, "):
+        wheelhouse.check_versions("v99.0")
+
+
+def test_a_release_publishes_every_member_but_examples_of_plugins(members):
+    left = {member.name for member in members} - wheelhouse.published().keys()
+    assert all(name.startswith("fern-") for name in left)
+
+
+def test_wheels_are_the_same_when_they_are_built_again(tmp_path, monkeypatch, capsys):
+    chosen = {name: wheelhouse.published()[name] for name in ("axil", "axil-otel")}
+    monkeypatch.setattr(wheelhouse, "published", lambda: chosen)
+    monkeypatch.setattr(wheelhouse, "BESIDE", tmp_path / "beside")
+    wheelhouse.build((), tmp_path / "dist")
+    sums = (tmp_path / "beside/SHA256SUMS").read_text("utf-8").splitlines()
+    assert sorted(line.split("  ")[1] for line in sums) == sorted(
+        file.name for file in (tmp_path / "dist").iterdir()
+    )
+    assert len(sums) == 4
+    digests = iter([{"a": "1"}, {"a": "2"}])
+    monkeypatch.setattr(wheelhouse, "digests", lambda _: next(digests))
+    with pytest.raises(wheelhouse.Fault, match=r"differs: a"):
+        wheelhouse.build((), tmp_path / "dist")
+
+
+def test_what_is_required_names_its_licence_and_asks_no_more_than_ours(capsys, monkeypatch):
+    wheelhouse.licences()
+    assert "pydantic: MIT\n" in capsys.readouterr().out
+    monkeypatch.setattr(wheelhouse, "foreign", lambda: {"pydantic", "gone"})
+    with pytest.raises(wheelhouse.Fault, match="gone: not said"):
+        wheelhouse.licences()
+    for text in ("GPL-3.0-only", "AGPL-3.0", "GNU Affero General Public License", "BUSL-1.1"):
+        assert wheelhouse.REFUSED.search(text)
+    assert not wheelhouse.REFUSED.search("LGPL-3.0-only")
+
+
+def test_wheels_of_ours_are_passed_by_path_with_all_that_they_require():
+    wheels = {name: Path(name) for name in wheelhouse.published()}
+    assert wheelhouse.required_wheels("axil-otel", wheels)[0] == Path("axil-otel")
+    assert Path("axil-core") in wheelhouse.required_wheels("axil-otel", wheels)
+    assert Path("axil-serve") not in wheelhouse.required_wheels("axil", wheels)
+
+
+def test_the_image_of_the_usual_set_fetches_nothing_and_has_no_rights(root, members):
+    text = (root / "release/Dockerfile").read_text("utf-8")
+    code = re.sub(r"^#.*\n|\\\n", "", text, flags=re.MULTILINE)
+    steps = [tuple(line.split(None, 1)) for line in code.splitlines() if line]
+    assert [word for word, _ in steps] == [
+        *("ARG", "FROM", "ENV", "COPY", "RUN"),
+        *("FROM", "COPY", "USER", "WORKDIR", "ENV", "ENTRYPOINT", "CMD"),
+    ]
+    said = dict(steps)  # of several the last
+    standard = next(member for member in members if member.name == "axil")
+    assert said["ENTRYPOINT"] == json.dumps(list(standard.project["scripts"]))
+    assert said["USER"].split(":")[0].isdigit()
+    assert "--no-index --find-links /wheels axil" in said["RUN"]
+    [base] = re.findall(r"^BASE=python:(3\.\d+)-slim$", said["ARG"], flags=re.MULTILINE)
+    assert base in wheelhouse.VERSIONS
+    [wheel] = re.findall(r"dist/(axil-\S+)\.whl", text)
+    assert wheel == f"axil-{standard.project['version']}-py3-none-any"

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.house.checkout import faults, text_of, tree_of
+from tests.house.checkout import faults, nodes_of, text_of
 
 QUESTIONS = (
     *("What", "Who", "Whoever", "Whose", "Where", "Whether", "How", "Which", "When", "Why"),
@@ -36,7 +36,7 @@ Documented = Scope | Variable
 
 def documented(source: Path) -> Iterator[tuple[Documented, str]]:
     """Yield the modules, classes, functions and variables of a file that have docstrings."""
-    for node in ast.walk(tree_of(source)):
+    for node in nodes_of(source):
         if isinstance(node, Scope) and (text := ast.get_docstring(node)):
             yield node, text
         body = getattr(node, "body", ())
@@ -159,7 +159,7 @@ def misnamed(source: Path) -> list[str]:
     """Return the definitions of a file whose names use banned words."""
     return [
         place(node)
-        for node in ast.walk(tree_of(source))
+        for node in nodes_of(source)
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)) and BANNED_IN_NAMES.search(node.name)
     ]
 

@@ -188,6 +188,18 @@ def test_wherever_it_acts_it_is_confined(hostile, act, way):
     assert not Careless.seen
 
 
+def _chosen(text: str) -> Any:
+    assert text
+    return importlib.import_module("strange_module")
+
+
+def test_a_module_that_code_names_is_imported_though_a_setting_has_its_name(hostile, monkeypatch):
+    """As of a store ``lancedb``, whose library is called so, too."""
+    monkeypatch.setitem(ACTS, "import", ("strange_module", _chosen))
+    assert hostile("import") == "done"
+    assert Careless.seen
+
+
 def test_what_it_does_at_its_end_is_confined(hostile):
     hostile("read", "closed")
     assert not Careless.seen

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.house import programs
 
 from axil_cli.main import main
 
@@ -96,14 +97,11 @@ def test_an_example_gives_what_it_says(capsys, tmp_path, monkeypatch, name, argu
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_gives_what_it_says(name):
-    done = subprocess.run(
-        [sys.executable, "-W", "error", EXAMPLES / name],
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == PROGRAMS[name]
+    command = [sys.executable, "-W", "error", str(EXAMPLES / name)]
+    with programs.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+        said, _ = program.communicate(timeout=600)
+    assert program.returncode == 0
+    assert said.splitlines()[-1] == PROGRAMS[name]
 
 
 def test_the_examples_of_evaluations_say_what_is_wrong_and_what_is_better(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.house import programs
 
-AXIL = Path(sys.executable).with_name("axil")
 PAID = "http://127.0.0.1:9/v1"  # nothing listens there: a call fails
 FLOW = f"""
 graph:
@@ -30,17 +28,9 @@ SCRIPT = {"rules": [{"replies": ["first", "second"]}]}
 
 
 def axil(folder: Path, *words: str, code: int = 0) -> str:
-    done = subprocess.run(
-        [AXIL, *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    ended, out, err = programs.axil(words, folder)
+    assert ended == code, out + err
+    return out + err
 
 
 @pytest.fixture

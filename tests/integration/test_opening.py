@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.house import programs
 
-AXIL = Path(sys.executable).with_name("axil")
 OPENING = (
     ["run"],
     ["check"],
@@ -51,11 +49,9 @@ def shout(text: str) -> str:
 
 
 def axil(folder: Path, *words: str, code: int = 0) -> str:
-    done = subprocess.run(
-        [AXIL, *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout
+    ended, out, err = programs.axil(words, folder)
+    assert ended == code, out + err
+    return out
 
 
 @pytest.fixture
@@ -128,11 +124,8 @@ def test_a_fork_and_a_migrated_run_keep_the_functions_of_their_run(folder):
 
 def test_functions_are_code_that_needs_leave_in_every_command(folder):
     for words in (["run", "flow.yaml"], ["submit", "flow.yaml"], ["lock", "flow.yaml"]):
-        done = subprocess.run(
-            [AXIL, *words, "--functions", "own"],
-            cwd=folder, capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-        assert done.returncode == 2
-        assert "Add --allow code, if you trust them." in done.stdout + done.stderr
+        code, out, err = programs.axil([*words, "--functions", "own"], folder)
+        assert code == 2
+        assert "Add --allow code, if you trust them." in out + err
     said = axil(folder, "run", "flow.yaml", "--functions", "own", "--format", "json", code=2)
     assert "AX700" in json.dumps(json.loads(said))

@@ -121,7 +121,7 @@ def test_a_turn_that_the_service_pauses_is_continued_in_its_container():
         reply = ask(model)
         bodies = [each.body for each in server.requests]
         assert (reply.text, reply.finish) == ("I search. Still. An angle.", "tools")
-        assert [part["type"] for part in reply.parts] == ["citation"]
+        assert [part["type"] for part in reply.parts] == ["provider_tool", "citation"]
         assert (reply.usage.input_tokens, reply.usage.output_tokens) == (33, 21)
         assert [len(body["messages"]) for body in bodies] == [1, 2, 2]
         assert [body.get("container") for body in bodies] == [None, "container_1", "container_1"]

@@ -5,6 +5,7 @@ providers in their shapes.
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import time
 from collections.abc import Mapping
@@ -183,6 +184,42 @@ def test_a_file_s_profile_sends_its_key_to_no_other_host(name, url, monkeypatch,
 def test_the_page_of_providers_is_current():
     root = Path(__file__).parents[2]
     assert (root / providers.PAGE).read_text("utf-8") == providers.page(), "make manifests"
+
+
+def dialects_of(test: Any) -> set[str]:
+    """Return the dialects for which a test has a case."""
+    found = set[str]()
+    for mark in test.pytestmark:
+        if mark.name == "parametrize":
+            names, cases = mark.args[0], list(mark.args[1])
+            names = [name.strip() for name in names.split(",")] if type(names) is str else names
+            if "dialect" in names:
+                at = list(names).index("dialect")
+                found |= {case if len(names) == 1 else case[at] for case in cases}
+    return found
+
+
+@pytest.mark.parametrize("shape", providers.SHAPES, ids=lambda shape: shape.test)
+def test_a_shape_on_the_page_has_a_case_for_each_api(shape):
+    module = module_at(Path(__file__).parent / shape.file)
+    assert dialects_of(getattr(module, shape.test)) == set(shape.dialects)
+
+
+def module_at(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(f"shapes_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_shape_of_the_realtime_api_and_a_tool_on_the_page_have_their_tests():
+    spoken = module_at(Path(__file__).parents[2] / providers.SPOKEN_TESTS)
+    assert [test for _, test in providers.SPOKEN if not hasattr(spoken, test)] == []
+    tools = module_at(Path(__file__).parent / "test_provider_tools.py")
+    assert dialects_of(getattr(tools, providers.TOOL_TEST)) == {"chat", *providers.ADAPTERS}
+    assert set(tools.TOOLS) == set(providers.TOOLS)
 
 
 # -- errors in the shapes of providers

@@ -564,8 +564,9 @@ graph:
 """
 
 
-def test_a_program_that_raises_is_shown_as_done_nowhere(axil, here):
+def test_a_program_that_raises_is_shown_as_done_nowhere(axil, here, monkeypatch):
     """Its report is data for the next node all the same."""
+    monkeypatch.setenv("COLUMNS", "200")  # whatever time is shown
     (here / "program.yaml").write_text(PROGRAM)
     begin = ("run", "program.yaml", "--allow-code", "--input", "x")
     reported = axil(*begin, "--run-id", "r", "--format", "json").data

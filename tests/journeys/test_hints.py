@@ -16,12 +16,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.checkout import nodes_of, text_of, tree_of
 from tests.journeys.person import LONG, ROOT, Screen, Terminal
 
 HINT = re.compile(
     r"\baxil (run|runs|check|show|batch|serve|view|worker|submit|plugins|lock|build|eval|tune|mcp"
     r"|draft|schema)\b|(?<![\w-])--[a-z][a-z-]+"
 )
+MAY_HOLD_HINT = re.compile(rf"{HINT.pattern}|axil ?[\"']")
+"""As `HINT`, in a source, where a text may be written in parts."""
 NAMED = re.compile(r"\s*(axil( \w+)*|--[\w-]*)=?\s*")
 """A command or an option alone, which advises nothing."""
 FILES = {
@@ -195,6 +198,21 @@ try:
 except ValueError as error:
     raise SystemExit(str(error))
 """,
+    "submits.py": """
+import asyncio
+
+from axil_journals import LocalEngine
+from axil_sqlite import SqliteJournal
+from flow import graph
+
+
+async def submit():
+    async with LocalEngine(SqliteJournal(".axil"), loaded=0) as engine:
+        await engine.start(graph.build(), {"text": "x"}, run_id="r")
+
+
+asyncio.run(submit())
+""",
     "damages.py": """
 import sqlite3
 
@@ -246,6 +264,8 @@ SECOND = (
 )
 RUN = "axil run ask.yaml --run-id r"
 PAUSED = ((RUN, 3),)
+SHOWN = "sh -c '\"$@\" && axil runs show RUN' - axil"
+"""With it a command is followed by what became of a run."""
 FUNCTIONS = r"A function of your own: axil … (--functions DIR --allow code)"
 DIR = (("DIR", "functions"),)
 ANSWER = (("ANSWER", "yes"),)
@@ -707,6 +727,15 @@ HINTS: dict[str, Hint] = {
         source=("Import its graph",),
         shows="X",
     ),
+    "a run of a graph in Python that a worker does not have": Hint(
+        line="axil worker brief.yaml --drain",
+        code=0,
+        first=(("python submits.py", 0),),
+        advice=r"Start one that has it: (axil worker FILE.py:GRAPH --allow code)",
+        fill=(("FILE.py:GRAPH", "flow.py:graph --drain"), ("axil", SHOWN.replace("RUN", "r"))),
+        source=("Start one that has it",),
+        shows="r loud done",
+    ),
     "a damaged entry": Hint(
         line="axil runs show r",
         code=2,
@@ -852,7 +881,13 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "axil plugins manifest",
         "A later version of the distribution",
         "Start it with --files DIR",
+        "--oidc needs a library that is not installed",
+        "expected HEADER=NAME, each once",
+        "Name the folder of the server's files: --files DIR",
+        "Ask one of axil serve",
         "Serve the workflow with axil serve",
+        "Give the agent memories: [history]",
+        "Name runs of axil eval run --run-id",
     ),
 }
 """Parts of hints that no row follows, by the reason."""
@@ -861,10 +896,10 @@ SAID = ("help", "usage", "description", "metavar", "prog", "epilog")
 
 
 @cache
-def sources() -> list[tuple[Path, ast.Module]]:
-    """Return the sources of all members, parsed."""
+def sources(holding: re.Pattern[str] = re.compile("")) -> list[tuple[Path, ast.Module]]:
+    """Return the sources of all members in which a pattern is found, parsed."""
     files = [file for kind in ("core", "plugins/*", "contrib/*") for file in found_in(kind)]
-    return [(file, ast.parse(file.read_text("utf-8"))) for file in files]
+    return [(file, tree_of(file)) for file in files if holding.search(text_of(file))]
 
 
 def found_in(kind: str) -> list[Path]:
@@ -875,10 +910,10 @@ def found_in(kind: str) -> list[Path]:
 def advised() -> dict[str, str]:
     """Return the texts of the sources that name a command or an option, with their places."""
     found: dict[str, str] = {}
-    for file, tree in sources():
+    for file, _ in sources(MAY_HOLD_HINT):
         left_out = {
             id(each)
-            for node in ast.walk(tree)
+            for node in nodes_of(file)
             for part in (
                 [word.value for word in node.keywords if word.arg in SAID]
                 if isinstance(node, ast.Call)
@@ -890,7 +925,7 @@ def advised() -> dict[str, str]:
             )
             for each in ast.walk(part)
         }
-        for node in ast.walk(tree):
+        for node in nodes_of(file):
             if id(node) not in left_out and isinstance(node, (ast.Constant, ast.JoinedStr)):
                 text = ast.unparse(node) if isinstance(node, ast.JoinedStr) else node.value
                 is_name = isinstance(text, str) and NAMED.fullmatch(text)
@@ -914,6 +949,8 @@ SETTING = re.compile(r"\b[a-z]+(?:_[a-z]+)+(?=: |=)")
 """A setting as an advice writes it, with what it is to be."""
 OF_OTHERS = {
     "--build",
+    "--build-arg",
+    "--invalidation-mode",
     "--detach",
     "--hash",
     "--find-links",

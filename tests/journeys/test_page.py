@@ -24,7 +24,7 @@ def answered(server: Server, run: str, text: str, chromium: Any) -> None:
         server.post(f"/v1/runs/{run}/answers", {"answers": {question["id"]: text}})
         return
     page = chromium.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(60_000)
     page.goto(f"{server.address}/#token={server.token}")
     page.get_by_role("heading", name="Runs").wait_for()
     page.goto(f"{server.address}/#run={run}")

@@ -183,7 +183,9 @@ def asking(case, **options):
 
     most = {"max_iterations": case.size + 2}
     client = Caller(function_invocation_configuration=most)
-    return Agent(client, instructions="You count with your tool.", tools=[add_one], **options)
+    return Agent(
+        client, instructions="You count with your tool." + case.message, tools=[add_one], **options
+    )
 
 
 def agent(case):

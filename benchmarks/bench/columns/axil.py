@@ -386,7 +386,7 @@ def asking(case):
         Agent,
         name="count",
         model=Caller(case),
-        instructions="You count with your tool.",
+        instructions="You count with your tool." + case.message,
         prompt_template="Count to {number}.",
         tools=[add_one],
         max_turns=case.size + 1,
@@ -449,6 +449,16 @@ def COMMAND(folder):
         "    - {id: pass, type: passthrough}\n  edges:\n    - {from: say, to: pass}\n"
     )
     return [str(Path(sys.executable).with_name("axil")), "run", str(file), "--input", "x"]
+
+
+def NEWSROOM(folder):
+    """Return the command line of ``make demo``."""
+    from pathlib import Path
+
+    examples = Path(__file__).resolve().parents[3] / "examples"
+    script = ["--model-script", str(examples / "replies/newsroom.yaml")]
+    command = str(Path(sys.executable).with_name("axil"))
+    return [command, "run", str(examples / "newsroom.yaml"), "--input", "plants", *script]
 
 
 def check(case):

@@ -215,7 +215,7 @@ def agent(case):
 
     async def go():
         messages = [
-            {"role": "system", "content": "You count with your tool."},
+            {"role": "system", "content": "You count with your tool." + case.message},
             {"role": "user", "content": f"Count to {case.size}."},
         ]
         while calls := (reply := await model(messages)).get("calls"):

@@ -377,7 +377,7 @@ def asking(case, checkpointer):
         return n + 1
 
     model = caller(case).bind_tools([add_one])
-    told = SystemMessage("You count with your tool.")
+    told = SystemMessage("You count with your tool." + case.message)
 
     async def ask(state):
         return {"messages": [await model.ainvoke([told, *state["messages"]])]}

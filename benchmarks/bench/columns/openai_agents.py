@@ -51,7 +51,10 @@ def asking(case):
         return n + 1
 
     return Agent(
-        name="count", instructions="You count with your tool.", model=Caller(), tools=[add_one]
+        name="count",
+        instructions="You count with your tool." + case.message,
+        model=Caller(),
+        tools=[add_one],
     )
 
 

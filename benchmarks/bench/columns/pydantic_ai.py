@@ -23,7 +23,7 @@ def agent(case):
         said = ToolCallPart("add_one", {"n": n}) if n < case.size else TextPart(str(n))
         return ModelResponse(parts=[said])
 
-    counting = Agent(FunctionModel(reply), instructions="You count with your tool.")
+    counting = Agent(FunctionModel(reply), instructions="You count with your tool." + case.message)
 
     @counting.tool_plain
     async def add_one(n: int) -> int:

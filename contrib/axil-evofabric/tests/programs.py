@@ -721,6 +721,109 @@ async def a_failure_and_its_cause() -> Any:
         return ["a" in str(error), type(error.__cause__).__name__, str(error.__cause__)]
 
 
+def unique(old: Any = MISSING, new: Any = MISSING) -> Any:
+    mine = old if isinstance(old, list) else []
+    return mine + [each for each in (new if isinstance(new, list) else []) if each not in mine]
+
+
+if not StateUpdater.registered("tests_unique"):
+    StateUpdater.register("tests_unique")(unique)
+
+
+class Case(BaseModel):
+    text: Annotated[str, "overwrite"] = ""
+    score: Annotated[int, "overwrite"] = 0
+    trail: Annotated[list, "tests_unique"] = []
+
+
+class Ticket(TypedDict):
+    kind: Annotated[str, "overwrite"]
+    trail: Annotated[list, "tests_unique"]
+
+
+async def a_desk_sends_a_case_on_with_less_of_it() -> Any:
+    made = GraphBuilder(state_schema=Ticket)
+    made.add_node("sort", lambda state: {"kind": "bill", "trail": ["sort"]})
+    for name in ("bill", "repair"):
+        made.add_node(name, lambda state, name=name: {"trail": [name]})
+    made.add_node("close", lambda state: {"trail": [f"close {state['kind']}"]})
+    for name in ("bill", "repair"):
+        made.add_edge(name, "close")
+    made.set_entry_point("sort")
+    made.add_condition_edge(
+        "sort",
+        lambda state: [(state["kind"], lambda s: {**s, "trail": s["trail"][-1:]})],
+        ["bill", "repair"],
+    )
+    return dict(await ran(made, {"trail": ["I paid twice."], "kind": ""}))
+
+
+async def a_graph_within_shows_its_words() -> Any:
+    class Loud(AsyncStreamNode):
+        mark: str = "!"
+
+        async def __call__(self, state: Any, stream_writer: Any) -> Any:
+            for word in state.text.split():
+                stream_writer.put(word.upper())
+            return {"text": state.text.upper() + self.mark, "trail": ["loud"]}
+
+    heard: list[Any] = []
+    set_streaming_handler(lambda chunk: heard.append(chunk["payload"]))
+    within = chain(("loud", Loud(mark="?")), schema=Case).build()
+    made = chain(
+        ("strip", lambda state: {"text": state.text.strip(), "trail": ["strip"]}),
+        ("within", within),
+        ("after", lambda state: {"trail": ["after"]}),
+        schema=Case,
+    )
+    state = await ran(made, {"text": " two words "})
+    set_streaming_handler(lambda chunk: None)
+    return [state.text, sorted(state.trail), heard]
+
+
+async def judges_are_merged_by_the_best() -> Any:
+    made = GraphBuilder(state_schema=Case)
+    made.add_node("begin", lambda state: {})
+    made.add_node(
+        "pick",
+        lambda state: {"trail": ["pick"]},
+        action_mode="all",
+        multi_input_merge_strategy={"judges": lambda states: max(states, key=lambda s: s.score)},
+    )
+    made.set_entry_point("begin")
+    for name, score in (("one", 3), ("two", 9), ("three", 5)):
+        made.add_node(name, lambda state, name=name, score=score: {"score": score, "trail": [name]})
+        made.add_edge("begin", name)
+        made.add_edge(name, "pick", group="judges")
+    engine = made.build(timeout=30)
+    states = [await engine.run({}), await engine.run({"score": 1})]
+    return [[state.score, state.trail] for state in states]
+
+
+async def a_search_by_two_is_written_once() -> Any:
+    made = GraphBuilder(state_schema=Case)
+    made.add_node("plan", lambda state: {"text": f"plan {state.text}"})
+    made.add_node("web", lambda state: {"trail": ["web"]})
+    made.add_node("papers", lambda state: {"trail": ["papers"]})
+    made.add_node("write", lambda state: {"text": ", ".join(sorted(state.trail))}, "all")
+    made.set_entry_point("plan")
+    for name in ("web", "papers"):
+        made.add_edge("plan", name)
+        made.add_edge(name, "write")
+    state = await ran(made, {"text": "ferns"})
+    return [state.text, sorted(state.trail)]
+
+
+async def a_loop_goes_round_more_than_a_hundred_times() -> Any:
+    made = chain(
+        ("step", lambda state: {"score": state.score + 1}),
+        ("look", lambda state: {"text": str(state.score)}),
+        schema=Case,
+    )
+    made.add_condition_edge("look", lambda s: "step" if s.score < 130 else "end", ["step", "end"])
+    return (await ran(made, {})).text
+
+
 PROGRAMS = {
     name: each
     for name, each in list(globals().items())

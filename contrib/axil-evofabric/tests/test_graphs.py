@@ -213,6 +213,72 @@ def test_a_single_source_of_an_all_node_is_waited_for_once_for_each_token():
     assert run(made).log.count("e") == 2
 
 
+def loop(made: GraphBuilder, node: str, back: str, rounds: int) -> Any:
+    def route(state: Any) -> str:
+        return back if state.log.count(node) < rounds else "end"
+
+    made.add_condition_edge(node, route, [back, "end"])
+    return made
+
+
+def test_what_reached_a_join_from_before_its_loop_counts_in_each_round():
+    made = loop(
+        builder("plan->work", "plan->join", "work->join", join=(says("join"), "all")),
+        "join",
+        "work",
+        3,
+    )
+    assert run(made).log == ["plan", *["work", "join"] * 3]
+    outer = builder("a->b", "a->d", "d->b", "b->c", b=(says("b"), "all"))
+    assert run(loop(outer, "c", "d", 2)).log == ["a", *["d", "b", "c"] * 2]
+
+
+def test_a_join_that_merges_itself_is_given_what_came_from_before_its_loop():
+    made = builder("plan->work", join=(says("join"), "all", {"all": lambda states: states[-1]}))
+    for source in ("plan", "work"):
+        made.add_edge(source, "join")
+    with pytest.raises(NodeFailed, match="AX402"):
+        run(loop(made, "join", "work", 2))
+
+
+def test_a_source_beside_a_loop_into_a_join_of_it_is_an_error_that_says_what_to_do():
+    made = builder("a->b", "a->c", "b->d", "c->d", d=(says("d"), "all"))
+    with pytest.raises(NodeFailed, match=r"AX402.*Let one node gather what enters"):
+        run(loop(made, "d", "b", 2))
+
+
+def test_a_join_that_leads_to_itself_repeats():
+    assert run(loop(builder("a->b", b=(says("b"), "all")), "b", "b", 3)).log.count("b") == 3
+
+
+def test_a_loop_has_no_limit_but_max_turn():
+    assert run(loop(builder("a->b"), "b", "a", 150)).log.count("b") == 150
+    made = loop(builder("a->b", "b->c", c=(says("c"), "all")), "c", "b", 150)
+    assert run(made).log.count("c") == 150
+
+
+def test_a_run_without_a_way_to_the_end_gives_its_state():
+    made = builder("a->b")
+    made.add_condition_edge("b", lambda state: [], ["a"])
+    assert run(made).log == ["a", "b"]
+
+
+def test_a_run_that_takes_too_long_is_a_timeout():
+    async def sleep(state: Any) -> None:
+        await asyncio.sleep(60)
+
+    with pytest.raises(TimeoutError):
+        run(builder("a->b", b=sleep), timeout=1)
+
+
+def test_a_filter_in_a_loop_meets_other_paths_behind_it():
+    made = builder("a->b", "a->c", "b->d", c=says("c"), b=(says("b"), "all"))
+    made.add_node("e", says("e"))
+    made.add_edge("d", "e", state_filter=lambda state: {"log": [*state.log[1:]]})
+    made.add_condition_edge("e", lambda s: ["b"] if s.log.count("e") < 2 else [], ["b"])
+    assert set(run(made).log) >= {"a", "c", "e"}
+
+
 def test_schemas_are_made_of_triples_and_read_either_way():
     made = GraphBuilder(
         state_schema=generate_state_schema([("n", "int", "overwrite"), ("log", "list", "append")])

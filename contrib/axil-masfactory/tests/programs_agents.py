@@ -11,10 +11,14 @@ from masfactory import (
     CustomNode,
     DynamicAgent,
     HistoryMemory,
+    JsonMessageFormatter,
+    LenientJsonMessageFormatter,
+    MarkdownMessageFormatter,
     ParagraphMessageFormatter,
     RootGraph,
     SimpleKeywordRetriever,
     SingleAgent,
+    TaggedFieldMessageFormatter,
     TwinsFieldTextFormatter,
 )
 from masfactory.core.message import StatefulFormatter
@@ -31,6 +35,30 @@ def a_prompt_has_its_parts_in_order() -> Any:
     )
     system, user = (message["content"] for message in model.asked[0])
     return [system, order(user), user.splitlines()[:2], user.partition("DESCRIPTIONS:")[2]]
+
+
+@program
+def every_formatter_has_the_same_parts_in_the_same_order() -> Any:
+    found: dict[str, Any] = {}
+    for kind in (
+        JsonMessageFormatter,
+        LenientJsonMessageFormatter,
+        MarkdownMessageFormatter,
+        ParagraphMessageFormatter,
+        TaggedFieldMessageFormatter,
+        TwinsFieldTextFormatter,
+    ):
+        model = Says({"a": "x", "b": "y"})
+        formatters = [kind(), JsonMessageFormatter()]
+        settings = {"instructions": "I.", "model": model, "prompt_template": "Ask {q}"}
+        ran(
+            single(Agent, ["q", "rest"], ["a", "b"], formatters=formatters, **settings),
+            {"q": "why", "rest": "unused text"},
+        )
+        user = model.asked[0][-1]["content"]
+        parts = ["unused text", "Ask why", *order(user)]
+        found[kind.__name__] = sorted(set(parts) - {"role_name"}, key=user.index)
+    return found
 
 
 @program

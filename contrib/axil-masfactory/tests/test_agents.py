@@ -32,6 +32,8 @@ from masfactory import (
 from masfactory.adapters.model import ModelResponseType
 from masfactory.skills import SkillNotFoundError, SkillParseError
 
+from . import programs
+
 
 class Says(Model):
     """Says one reply after the other; the last one again and again."""
@@ -86,6 +88,26 @@ def test_tools_and_hooks_of_replies_and_results():
     agent.hook_register(Agent.Hook.ACT_COMPLETED, lambda a, c, r: seen.append(r[0]["content"]))
     assert graph.invoke({"q": "1+2"})[0] == {"a": 3}
     assert seen == [ModelResponseType.TOOL_CALL, "3", ModelResponseType.CONTENT]
+
+
+def test_arguments_of_a_tool_are_of_the_types_that_it_names():
+    got: list[Any] = []
+
+    def half(x: float) -> str:
+        """Halve."""
+        got.append(x)
+        return str(x / 2)
+
+    model = Says([{"id": "1", "name": "half", "arguments": {"x": 2}}], '{"a": "1"}')
+    assert alone(model=model, tools=[half]).invoke({"q": "2/2"})[0] == {"a": "1"}
+    assert [(each, type(each)) for each in got] == [(2.0, float)]
+
+
+def test_an_agent_needs_no_instructions():
+    model = Says('{"a": "1"}')
+    assert alone(model=model).invoke({"q": "1"})[0] == {"a": "1"}
+    ((messages, _),) = model.asked
+    assert [message["role"] for message in messages] == ["user"]
 
 
 def test_history_stays_in_the_memory_and_can_be_put_there_and_forgotten():
@@ -303,3 +325,16 @@ def test_a_pulled_attribute_that_is_absent_is_its_description():
     assert agent.observe({})[0] == "About the topic."
     agent.set_attributes({"topic": "ferns"})
     assert agent.observe({})[0] == "About ferns."
+
+
+def test_a_step_of_an_agent_in_a_graph_has_to_give_what_edges_carry_alone():
+    class Own(Agent):
+        def _forward(self, input: dict[str, Any]) -> dict[str, Any]:
+            return self.step(input)
+
+    model = programs.Says({"code": "x = 1"})
+    graph = programs.single(
+        Own, ["task"], ["code"], model=model, push_keys={"code": "", "status": ""}
+    )
+    assert graph.invoke({"task": "t"})[0] == {"code": "x = 1"}
+    assert len(model.asked) == 1

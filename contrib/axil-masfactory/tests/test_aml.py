@@ -98,6 +98,47 @@ def test_what_is_wrong_in_a_document_is_said(
         built(main, modules=["copy"])
 
 
+class Step(Graph):
+    def __init__(self, name: str, words: str = "none") -> None:
+        super().__init__(name)
+        self.words = words
+
+
+class Phases(Graph):
+    def __init__(self, name: str, composition: Any, phase_classes: Any, phase_configs: Any) -> None:
+        super().__init__(name)
+        self.phases = [
+            (each["max_turn_step"], phase_classes[each["phase"]], phase_configs[each["phase"]])
+            for each in composition
+        ]
+
+
+COMPOSED = """<aml version="0.2" kind="graph" id="c"><definitions>
+<resources><resource id="words" kind="json" path="words.json"/></resources><graphs>
+<graph id="one" implementation="python:tests.Step"><parameters>
+<param name="words" source="#words" key="how.short"/></parameters></graph>
+<graph id="two" implementation="python:tests.Step"><parameters>
+<param name="words" source="#words" key="how.absent"/></parameters></graph>
+<graph id="both" implementation="python:tests.Phases"><parameters><composition>
+<phase ref="#one" name="One" max_turn_step="3"/><phase ref="#two" max_turn_step="1"/>
+</composition></parameters></graph></graphs></definitions>
+<graph id="root" kind="root"><nodes><graph id="all" ref="#both"/></nodes>
+<edges><edge from="entry" to="all"><keys/></edge><edge from="all" to="exit"><keys/></edge></edges>
+</graph></aml>"""
+
+
+def test_a_graph_is_composed_of_phases_that_the_document_defines(main: Path):
+    (main.parent / "composed.aml").write_text(COMPOSED)
+    inner = RootGraph("g").create_node(Graph, "v")
+    given = {"python:tests.Step": Step, "python:tests.Phases": Phases}
+    with pytest.warns(UserWarning, match='"how.absent".*The phase two begins without it'):
+        compile_aml(main.parent / "composed.aml", inner, model=Says("x"), given=given)
+    (made,) = inner.nodes
+    assert isinstance(made, Phases)
+    words = {"words": ["Write.", "Briefly."]}
+    assert made.phases == [(3, Step, words), (1, Step, {})]
+
+
 def test_a_library_is_no_graph_of_its_own():
     with pytest.raises(AmlError, match="no graph in this library"):
         parse_aml_document('<aml version="0.2" kind="library" id="l"/>')

@@ -331,6 +331,23 @@ def test_hooks_with_recursion_reach_graphs_and_their_nodes():
     assert seen == ["root", "inner", "leaf"]
 
 
+def test_entries_exits_and_controllers_are_no_nodes_that_have_hooks():
+    graph = RootGraph("root")
+    loop = graph.create_node(Loop, name="loop", max_iterations=2)
+    node = loop.create_node(CustomNode, name="leaf", forward=up)
+    loop.edge_from_controller(node, {"n": ""})
+    loop.edge_to_controller(node, {"n": ""})
+    graph.edge_from_entry(loop, {"n": ""})
+    graph.edge_to_exit(loop, {"n": ""})
+    graph.build()
+    seen: list[str] = []
+    graph.hook_register(
+        Node.Hook.FORWARD.BEFORE, lambda node, fields: seen.append(node.name), recursion=True
+    )
+    assert graph.invoke({"n": 1})[0] == {"n": 3}
+    assert seen == ["root", "loop", "leaf", "leaf"]
+
+
 def test_a_failure_calls_the_hooks_of_errors():
     def fail(message: dict[str, Any]) -> dict[str, Any]:
         raise LookupError("gone")
@@ -357,3 +374,25 @@ def test_an_edge_tells_what_is_sent():
     )
     graph.invoke({"n": 1})
     assert sent == [("line_entry", "a", {"n": 1}), ("a", "line_exit", {"n": 2})]
+
+
+def test_what_lies_behind_the_node_that_ends_a_loop_is_not_asked_for():
+    ran: list[str] = []
+
+    def noting(name: str) -> Any:
+        return lambda message: ran.append(name) or {}
+
+    graph = RootGraph("g")
+    loop = graph.create_node(Loop, "loop", max_iterations=3)
+    for name in ("write", "review", "edit", "last"):
+        loop.create_node(CustomNode, name=name, forward=noting(name))
+    for source, target in (("write", "review"), ("review", "edit"), ("edit", "controller")):
+        loop.create_edge(source, target, {})
+    for name in ("write", "last"):
+        loop.edge_from_controller(name, {})
+    loop.edge_to_terminate_node("last", {})
+    graph.edge_from_entry(loop, {})
+    graph.edge_to_exit(loop, {})
+    graph.build()
+    graph.invoke({})
+    assert sorted(ran) == ["last", "write"]  # MASFactory runs review and edit, made before last

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from . import programs_agents, programs_composed, programs_files, programs_graphs
+from . import programs_agents, programs_composed, programs_files, programs_graphs, programs_tasks
 from .programs import PROGRAMS
 
-MODULES = (programs_agents, programs_composed, programs_files, programs_graphs)
+MODULES = (programs_agents, programs_composed, programs_files, programs_graphs, programs_tasks)
 """The modules that enter programs into the table."""
 THERE = json.loads((Path(__file__).parent / "programs.json").read_text("utf-8"))
 """The results of MASFactory, as they were recorded."""

@@ -72,7 +72,7 @@ def _origin() -> Path | None:
     from urllib.request import url2pathname
 
     try:
-        data: Any = json.loads(distribution(KERNEL).read_text("direct_url.json") or "{}")
+        data: object = json.loads(distribution(KERNEL).read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, OSError, ValueError):
         return None
     url = cast("dict[str, Any]", data).get("url", "") if isinstance(data, dict) else ""

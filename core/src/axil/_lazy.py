@@ -91,7 +91,7 @@ def lazy_names(
     table = module_of_each(subjects, namespace["__package__"])
     old_names = renamed or {}
 
-    def load(name: str) -> Any:
+    def load(name: str) -> object:
         if name in old_names:
             import warnings
 

@@ -31,7 +31,7 @@ _SUBJECTS = {
         "builder.workflow": "RunInput",
     },
     "Executors": {
-        "contract.context": "Executor",
+        "contract.context": "Executor STEPS_ELSEWHERE",
         "runtime.pool": "LocalExecutor",
     },
     "Time and pauses": {

@@ -2,7 +2,11 @@
 
 from axil.builder.workflow import RunInput as RunInput
 from axil.compiler.migrations import Migration as Migration
-from axil.contract.context import Clock as Clock, Executor as Executor
+from axil.contract.context import (
+    STEPS_ELSEWHERE as STEPS_ELSEWHERE,
+    Clock as Clock,
+    Executor as Executor,
+)
 from axil.kernel.events import (
     Command as Command,
     CycleTally as CycleTally,

@@ -60,10 +60,12 @@ _SUBJECTS = {
         "settings.leaving": "answer_without_secrets stream_without_secrets",
         "settings.misfits": "Misfit misfits",
         "settings.outside": """
-            Address EnvName ImportPath OutsideMark Program ReadPath WritePath
+            Address EnvName ImportPath NetAddress OutsideMark Program ReadPath WritePath
         """,
         "settings.redaction": "is_private redact_data redact_text secret_spans",
-        "settings.secrets": "Secret resolve_secret",
+        "settings.secrets": """
+            CallerSecrets Secret caller_secret callers_secrets given_by_caller resolve_secret
+        """,
         "settings.wants": "Want note_want noting_wants refusals_of",
         "spec.graph": "FromEnvironment Place",
     },

@@ -188,6 +188,7 @@ from axil.settings.outside import (
     Address as Address,
     EnvName as EnvName,
     ImportPath as ImportPath,
+    NetAddress as NetAddress,
     OutsideMark as OutsideMark,
     Program as Program,
     ReadPath as ReadPath,
@@ -200,7 +201,14 @@ from axil.settings.redaction import (
     redact_text as redact_text,
     secret_spans as secret_spans,
 )
-from axil.settings.secrets import Secret as Secret, resolve_secret as resolve_secret
+from axil.settings.secrets import (
+    CallerSecrets as CallerSecrets,
+    Secret as Secret,
+    caller_secret as caller_secret,
+    callers_secrets as callers_secrets,
+    given_by_caller as given_by_caller,
+    resolve_secret as resolve_secret,
+)
 from axil.settings.wants import (
     Want as Want,
     note_want as note_want,

@@ -141,7 +141,7 @@ def _keep(found: Sequence[str], shown: str) -> None:
     _watch_logs()
 
 
-def without_secrets(value: Any, known: Sequence[tuple[str, str]] | None = None) -> Any:
+def without_secrets(value: object, known: Sequence[tuple[str, str]] | None = None) -> Any:
     """Return plain data with what stands for them in the place of secrets of this process.
 
     ``known``: others, to be looked for as well. Names of mappings stay.
@@ -162,7 +162,7 @@ def file_without_secrets(text: str) -> str:
     return _replaced(text, pairs) if pairs else text
 
 
-def _covered(value: Any, pairs: tuple[tuple[str, str], ...]) -> Any:
+def _covered(value: object, pairs: tuple[tuple[str, str], ...]) -> object:
     if isinstance(value, str):
         return _replaced(value, pairs)
     if isinstance(value, Mapping):
@@ -369,7 +369,7 @@ def _watch_logs() -> None:
     if getattr(before, "is_without_secrets", False):
         return
 
-    def record(*args: Any, **kwargs: Any) -> logging.LogRecord:
+    def record(*args: object, **kwargs: object) -> logging.LogRecord:
         made = before(*args, **kwargs)
         with suppress(Exception):  # a message that does not fit its arguments: ``logging`` says so
             said = made.getMessage()

@@ -31,13 +31,13 @@ QUICK = (Phase.explicit, Phase.generate)
 THOROUGH = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 
 
-def law(examples: int) -> settings:
-    """So many examples, fifty times as many where time does not matter; a failure prints how to
+def law(examples: int, times: int = 150) -> settings:
+    """So many examples, and times as many where time does not matter; a failure prints how to
     repeat it.
     """
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
     return settings(
-        max_examples=examples * 50 if THOROUGH else examples,
+        max_examples=examples * times if THOROUGH else examples,
         deadline=None,
         print_blob=True,
         report_multiple_bugs=False,

@@ -56,7 +56,7 @@ class Ledger:
         return Counter(task.node.index for task in self.tasks)
 
 
-@law(120)
+@law(40)
 @given(case=cases(depth=0), choose=seeds)
 def test_every_node_fires_or_is_skipped_and_none_does_both(case: Case, choose: random.Random):
     ledger = Ledger.of(case, choose)
@@ -66,7 +66,7 @@ def test_every_node_fires_or_is_skipped_and_none_does_both(case: Case, choose: r
     assert fired | set(ledger.skipped) == set(range(len(ledger.plan.nodes)))
 
 
-@law(120)
+@law(40)
 @given(case=cases(depth=0), choose=seeds)
 def test_every_token_sent_arrives_once_or_its_target_did_not_fire(
     case: Case, choose: random.Random
@@ -87,7 +87,7 @@ def test_every_token_sent_arrives_once_or_its_target_did_not_fire(
     assert set(arrived) <= set(ledger.sent)
 
 
-@law(120)
+@law(40)
 @given(case=cases(depth=0, joins=("gate", "all")), choose=seeds)
 def test_an_edge_carries_one_token_at_most_for_each_group_of_its_source(
     case: Case, choose: random.Random

@@ -83,7 +83,7 @@ def observed(log: list[tuple[str, tuple[Any, ...], Any]], made: dict[str, Any]) 
     return Watched
 
 
-@law(1000)
+@law(60, times=850)
 @given(
     case=cases(cyclic=True),
     choose=seeds,

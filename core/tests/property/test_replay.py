@@ -38,7 +38,7 @@ def run(case: Case, choose: random.Random, journal: Any) -> tuple[list[str], Res
     return ran, asyncio.run(go())
 
 
-@law(60)
+@law(20)
 @given(case=cases(cyclic=True), choose=seeds)
 def test_a_run_goes_on_from_every_prefix_of_its_journal_and_nothing_runs_twice(
     case: Case, choose: random.Random
@@ -66,7 +66,7 @@ def test_a_run_goes_on_from_every_prefix_of_its_journal_and_nothing_runs_twice(
                 assert facts(journal) == facts(tape)
 
 
-@law(50)
+@law(17)
 @given(case=cases(cyclic=True), choose=seeds)
 def test_a_finished_run_is_shown_from_its_journal_without_running_anything(
     case: Case, choose: random.Random

@@ -53,7 +53,7 @@ def reported(ended: FrameResult) -> Any:
     return dict(ended.state), ended.exits, ended.data, ended.fired
 
 
-@law(150)
+@law(50)
 @given(case=cases(depth=0), choose=seeds)
 def test_a_machine_does_the_same_in_any_order(case: Case, choose: random.Random):
     plan = compile_spec(case.spec())
@@ -149,7 +149,7 @@ def same(case: Case, choose: random.Random, concurrency: int | None) -> None:
     assert facts(tapes[1]) == facts(tapes[0])
 
 
-@law(150)
+@law(50)
 @given(case=cases(), choose=seeds, concurrency=st.sampled_from([None, 1, 2]))
 def test_a_run_does_the_same_whatever_takes_how_long(
     case: Case, choose: random.Random, concurrency: int | None
@@ -157,7 +157,7 @@ def test_a_run_does_the_same_whatever_takes_how_long(
     same(case, choose, concurrency)
 
 
-@law(150)
+@law(50)
 @given(case=cases(cyclic=True), choose=seeds, concurrency=st.sampled_from([None, 1, 2]))
 def test_a_run_with_cycles_does_the_same_whatever_takes_how_long(
     case: Case, choose: random.Random, concurrency: int | None
@@ -178,7 +178,7 @@ def whole(result: Result) -> Any:
     )
 
 
-@law(120)
+@law(40)
 @given(case=cases(cyclic=True))
 def test_the_short_ways_of_a_run_lead_where_the_long_ones_lead(case: Case):
     """A run that is journaled turns rounds the short way, and one that is not follows chains,

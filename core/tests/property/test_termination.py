@@ -12,7 +12,7 @@ from .strategies import Case, cases, law, seeds
 from .test_schedules import run
 
 
-@law(120)
+@law(40)
 @given(case=cases(cyclic=True), choose=seeds)
 def test_a_graph_with_cycles_ends_and_each_entry_of_a_cycle_says_how(
     case: Case, choose: random.Random
@@ -31,7 +31,7 @@ def test_a_graph_with_cycles_ends_and_each_entry_of_a_cycle_says_how(
         assert tally.entries <= tally.rounds <= 60 * tally.entries
 
 
-@law(120)
+@law(40)
 @given(case=cases(), choose=seeds)
 def test_a_graph_without_cycles_is_done_unless_it_failed(case: Case, choose: random.Random):
     _, result, _ = run(case, choose)

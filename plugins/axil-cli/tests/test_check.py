@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
 from axil_cli.command import Exit
 
 
@@ -151,3 +155,63 @@ def test_a_number_where_text_is_expected_gets_a_hint_how_to_write_text(axil, flo
         'expected text, found 3. Write "3".'
         in axil("check", flow([{"id": "a", "type": "say", "config": {"text": 3}}])).out
     )
+
+
+def waiting(flow) -> str:
+    """Return a file with a join that waits for both ways of a switch."""
+    routes = {"b": "len(text) < 9", "c": "len(text) >= 9"}
+    nodes = [
+        {"id": "a", "type": "switch", "config": {"routes": routes}},
+        "b echo",
+        "c echo",
+        {"id": "d", "type": "passthrough", "join": "all"},
+    ]
+    return flow(nodes, ["a b", "a c", "b d", "c d"], version=1, start="a", end="d")
+
+
+def test_what_is_proved_is_a_warning_with_its_place(axil, flow):
+    done = axil("check", waiting(flow))
+    assert done.code == 0
+    assert "warning: AX180" in done.out
+    assert "The shortest way there is @entry -> a -> b -> d." in done.out
+
+
+def test_findings_as_sarif_have_rule_level_place_and_text(axil, flow):
+    sarif = pytest.importorskip("sarif_pydantic")
+    file = waiting(flow)
+    done = axil("check", file, flow(["a ecko"], name="two.json"), "--format", "sarif")
+    assert done.code == Exit.MISUSE
+    log = json.loads(done.out)
+    [run] = sarif.Sarif.model_validate(log).runs
+    assert [rule.id for rule in run.tool.driver.rules] == ["AX180", "AX301"]
+    first, second = run.results
+    assert (first.rule_id, first.level.value, second.level.value) == ("AX180", "warning", "error")
+    place = log["runs"][0]["results"][0]["locations"][0]
+    assert place["physicalLocation"]["artifactLocation"]["uri"].endswith("flow.json")
+    assert place["physicalLocation"]["region"]["startLine"] >= 1
+    assert place["logicalLocations"] == [{"fullyQualifiedName": "nodes[3]"}]
+    assert "exclude each other" in first.message.text
+
+
+def test_a_check_as_data_has_the_most_that_a_run_may_use(axil, flow):
+    done = axil("check", waiting(flow), "--format", "json")
+    [found] = json.loads(done.out)["files"]
+    assert found["most"]["firings"] == {"most": 4, "why": ""}
+    assert found["likely"] is None
+
+
+def test_an_estimate_reads_recorded_runs_and_makes_no_journal(axil, flow, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    agent = {"model": {"type": "scripted", "default": "x"}, "max_repairs": 0}
+    file = flow([{"id": "a", "type": "agent", "config": agent}], [], version=1)
+    done = axil("check", file, "--estimate")
+    assert "at most:" in done.out
+    assert "model calls    1\n" in done.out
+    assert "tokens         not bounded (no limits.tokens)" in done.out
+    assert not (tmp_path / ".axil").exists()
+    for _ in range(3):
+        assert axil("run", file, "--input", "hello", "--journal", "runs").code == 0
+    done = axil("check", file, "--estimate", "--journal", "runs")
+    assert "firings        1; likely 1, in 9 of 10 runs up to 1" in done.out
+    assert "model calls    1; likely 1, in 9 of 10 runs up to 1" in done.out
+    assert "by 3 recorded runs of this version" in done.out

@@ -564,7 +564,7 @@ def test_one_interrupt_ends_the_command_though_a_body_holds_up_the_event_loop(fl
                 if "at work" in line:
                     break
             process.send_signal(number)
-            assert process.wait(20) == 130
+            assert process.wait(60) == 130
         finally:
             process.kill()
 

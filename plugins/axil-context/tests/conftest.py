@@ -13,7 +13,10 @@ from axil_testing.members import own_components
 
 @pytest.fixture(autouse=True)
 def registry() -> Any:
-    """The components of this distribution, and a formatter for agents."""
-    others = {"axil.formatters": {"twins": "axil_models.formatters.twins:Twins"}}
+    """The components of this distribution, and what agents need beside it."""
+    forms = {"paragraph": "paragraph:Paragraph", "json": "json:Json", "twins": "twins:Twins"}
+    places = {name: f"axil_models.formatters.{place}" for name, place in forms.items()}
+    meters = {"budget": "axil_models.budget.meter:BudgetMeter"}
+    others = {"axil.formatters": places, "axil.meters": meters}
     with own_components(__file__, others) as made:
         yield made

@@ -196,7 +196,6 @@ def test_each_node_is_taken_approximated_or_left_and_none_is_silent():
     assert {f'workflow.graph.nodes[{at}] "{n["id"]}"' for at, n in enumerate(nodes)} <= places
     assert {each.kind for each in made.findings if each.status == "left"} == {
         "tool",
-        "http-request",
         "quantum-leap",
     }
     load_types = {each["type"] for each in made.document["graph"]["nodes"]}
@@ -220,4 +219,29 @@ def test_a_secret_of_the_environment_is_not_written():
 def test_a_file_is_recognised_by_itself():
     import json
 
-    assert import_text(json.dumps(EVERYTHING), "x").counts()["left"] == 3
+    assert import_text(json.dumps(EVERYTHING), "x").counts()["left"] == 2
+
+
+def test_a_request_is_sent_with_what_it_had_and_without_its_secret():
+    post = node(
+        "post", "http-request", method="post", url="https://example.org/{{#begin.topic#}}",
+        headers="X-Kind: a\nAuthorization: Bearer sk-1", params="q: {{#begin.topic#}}",
+        authorization={"type": "api-key", "config": {"type": "bearer", "api_key": "sk-2"}},
+        body={"type": "json", "data": [{"value": '{"t": "{{#begin.topic#}}"}'}]},
+    )  # fmt: skip
+    made = Dify().read(line(START, post, end("post", "status_code")), "x")
+    (config,) = [n["config"] for n in made.document["graph"]["nodes"] if n["type"] == "http"]
+    assert config == {
+        "method": "POST",
+        "url": "https://example.org/{topic}",
+        "query": {"q": "{topic}"},
+        "headers": {"X-Kind": "a", "Content-Type": "application/json"},
+        "secrets": {"Authorization": {"env": "POST_AUTHORIZATION"}},
+        "body": '{{"t": "{topic}"}}',
+        "send": "text",
+        "field": "post_body",
+        "status": "post_status_code",
+        "parse": False,
+    }
+    assert "sk-" not in made.text()
+    assert [each.kind for each in made.losses] == ["http-request"]

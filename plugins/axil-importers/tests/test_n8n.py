@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -152,9 +153,9 @@ def test_a_loop_takes_one_item_after_another(ran):
 def test_what_nothing_does_is_asked_of_a_person_and_said():
     made = N8n().read(EVERYTHING, "sample")
     left = {each.kind for each in made.findings if each.status == "left"}
-    assert left == {"gmail", "httpRequest", "textClassifier"}  # nothing leads to the last
+    assert left == {"gmail", "textClassifier"}  # nothing leads to the last
     kinds = {each["id"]: each["type"] for each in made.document["graph"]["nodes"]}
-    assert [kinds["Mail"], kinds["Send"]] == ["human_form", "human_form"]
+    assert [kinds["Mail"], kinds["Send"]] == ["human_form", "http"]
 
 
 def test_javascript_in_an_expression_is_never_run_and_always_said():
@@ -165,3 +166,34 @@ def test_javascript_in_an_expression_is_never_run_and_always_said():
         "of the JavaScript $json.x.split(',').length only $json.x is taken",
         "JavaScript in an expression is left out: $now",
     ]
+
+
+def test_a_request_is_sent_with_what_it_had_and_without_its_secret():
+    send = node(
+        "Send", "httpRequest", 4, method="PATCH", url="=https://example.org/{{ $json.id }}?key=k1",
+        sendBody=True, bodyParameters={"parameters": [{"name": "a", "value": "={{ $json.a }}"}]},
+        headerParameters={"parameters": [{"name": "X-Api-Key", "value": "sk-1"}]},
+        queryParameters={"parameters": [{"name": "n", "value": "{1}"}]},
+    )  # fmt: skip
+    raw = node(
+        "Raw", "httpRequest", 4, method="POST", url="https://example.org", specifyBody="json",
+        jsonBody='={"a": "{{ $json.b }}"}',
+    )  # fmt: skip
+    far = node("Far", "httpRequest", 4, method="POST", url="={{ $json.url }}")
+    made = N8n().read(
+        flow(node("H", "webhook"), send, raw, far, H=[["Send"]], Send=[["Raw"]], Raw=[["Far"]]), "x"
+    )
+    nodes = {each["id"]: each for each in made.document["graph"]["nodes"]}
+    assert nodes["Send"]["config"] == {
+        "method": "PATCH",
+        "url": "https://example.org/{H.id}",
+        "query": {"n": "{{1}}"},
+        "secrets": {"X-Api-Key": {"env": "SEND_X_API_KEY"}},
+        "body": {"a": "{H.a}"},
+        "send": "json",
+        "field": "Send",
+    }
+    assert nodes["Raw"]["config"]["body"] == '{{"a": "{Send.b}"}}'
+    assert nodes["Raw"]["config"]["send"] == "text"
+    assert nodes["Far"]["type"] == "human_form"
+    assert not {"sk-1", "k1"} & set(re.findall(r"[\w-]+", made.text()))

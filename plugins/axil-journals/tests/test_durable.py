@@ -362,6 +362,20 @@ def test_two_runs_on_one_thread_never_interleave():
         run_sync(two.result())
 
 
+def test_a_run_of_a_thread_that_was_begun_elsewhere_meanwhile_is_refused_as_at_work():
+    """Its record was not there yet, and the thread has the run already."""
+    journal = MemoryJournal()
+    flow = workflow([node("a", lambda task, ctx: Out({}))], ["in a", "a out"])
+
+    class Late(MemoryJournal):
+        def thread(self, name: str) -> Any:
+            run(flow, journal=journal, run_id="r", thread=name)
+            return journal.thread(name)
+
+    with pytest.raises(JournalError, match="AX506"):
+        flow.start({}, journal=Late(), run_id="r", thread="t")
+
+
 def test_a_run_that_its_session_left_behind_is_not_continued():
     journal, broken = MemoryJournal(), True
 

@@ -272,19 +272,37 @@ def test_a_name_in_another_script_is_shown_in_latin_letters():
 # ------------------------------------------------------------------------- lists without end
 
 
-@pytest.mark.parametrize(
-    ("pages", "said"),
-    [
-        ("loop", "no end: a page comes again"),
-        ("endless", "more than 100 pages"),
-        ("wide", "more than 10000 items"),
-        ("heavy", "longer than 1000000 bytes"),
-    ],
-)
-def test_a_list_without_end_is_refused(pages, said):
+PAGES = {
+    "loop": "no end: a page comes again",
+    "endless": "more than 100 pages",
+    "wide": "more than 10000 items",
+    "heavy": "longer than 1000000 bytes",
+}
+
+
+@pytest.mark.parametrize("pages", PAGES)
+def test_a_list_without_end_is_refused(pages):
     most = 1_000_000 if pages == "heavy" else 8_000_000
-    with pytest.raises(ListingRefused, match=f"AX923.*{said}"):
+    with pytest.raises(ListingRefused, match=f"AX923.*{PAGES[pages]}"):
         listed({**server(pages=pages), "max_message_bytes": most})
+
+
+@pytest.mark.parametrize("pages", PAGES)
+@pytest.mark.parametrize("reader", ["model", "context"])
+def test_a_list_of_resources_without_end_is_refused(pages, reader):
+    most = 1_000_000 if pages == "heavy" else 8_000_000
+    settings = {**server(pages=pages, of="resources"), "max_message_bytes": most}
+
+    async def model_reads(ctx: Any) -> Any:
+        async with MCPTools(**settings, read_resources=["docs://*"]) as toolset:
+            return await (await toolset.tools(ctx))[-1]({}, ctx)
+
+    async def context_reads(ctx: Any) -> Any:
+        async with MCPContext(**settings, resources=["docs://*"]) as context:
+            return await context.get_blocks(ContextQuery("work"), ctx=ctx)
+
+    with pytest.raises(ListingRefused, match=f"AX923.*{PAGES[pages]}"):
+        fired(model_reads if reader == "model" else context_reads)
 
 
 PING = '{"jsonrpc": "2.0", "id": "NUMBER", "method": "ping"}\n'

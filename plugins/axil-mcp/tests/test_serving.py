@@ -753,7 +753,7 @@ def test_headers_that_do_not_come_end_a_connection(monkeypatch, sent, answer):
         server: Any = SimpleNamespace(ready=ready)
         serving = asyncio.create_task(guard.serve(server, config, address.set_result))
         port = int((await address).removesuffix("/mcp").rpartition(":")[2])
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(sent)
             found = await reader.read()

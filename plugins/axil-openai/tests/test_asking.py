@@ -431,6 +431,17 @@ def test_what_tokens_cost_is_what_the_user_says():
     assert usage.cost == pytest.approx((8 * 100 + 3 * 10 + 7 * 1000) / 1e6)
 
 
+def test_a_cost_that_the_service_reports_counts_unless_there_are_prices():
+    used = {"input": 11, "output": 7, "cached": 3, "reasoning": 0, "written": 5, "cost": 0.0125}
+    with Stub("chat") as server:
+        server.say(Act(text="Hello.", usage=used), Act(text="Hello.", usage=used))
+        usage = ask(OpenAIModel("m", server.key, server.url)).usage
+        prices = {"input": 100, "output": 1000, "cached": 10, "cache_write": 200}
+        stated = ask(OpenAIModel("m", server.key, server.url, prices=prices)).usage
+    assert (usage.cost, usage.cached_tokens, usage.cache_write_tokens) == (0.0125, 3, 5)
+    assert stated.cost == pytest.approx((3 * 100 + 3 * 10 + 5 * 200 + 7 * 1000) / 1e6)
+
+
 def test_no_money_left_is_not_tried_again():
     class Poor:
         base = "/v1"

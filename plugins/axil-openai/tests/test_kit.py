@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from axil_openai import OpenAIModel, OpenAIResponsesModel
-from axil_testing.kit import ModelKit
+from typing import Any, ClassVar
+
+from axil_openai import OpenAIModel, OpenAIRealtimeModel, OpenAIResponsesModel
+from axil_testing.kit import ModelKit, TalkKit
 
 
 class TestChat(ModelKit):
@@ -18,3 +20,11 @@ class TestResponses(ModelKit):
 
     def make(self, server):
         return OpenAIResponsesModel("m", server.key, server.url)
+
+
+class TestRealtime(TalkKit):
+    config: ClassVar[Any] = {"name": "m"}
+
+    def make(self, server):
+        retry = {"first_wait_seconds": 0.01, "longest_wait_seconds": 0.01}
+        return OpenAIRealtimeModel("m", server.key, server.url, retry=retry)

@@ -115,9 +115,10 @@ def digests(folder: Path) -> dict[str, bytes]:
             "the distribution axil-control 0.1.0 has other contents under the same version.",
         ),
         (lambda d: d["pydantic"].update(editable=True), "is installed from a wheel now."),
+        (lambda d: d["pydantic"].update(named=True), "pydantic is needed by others."),
         (lambda d: d.pop("pydantic"), "the distribution pydantic is needed and was not."),
         (
-            lambda d: d.update(gone={"version": "1", "digest": "", "editable": False}),
+            lambda d: d.update(gone={**d["pydantic"], "version": "1"}),
             "the distribution gone is not installed or needed any more.",
         ),
     ],
@@ -234,6 +235,19 @@ def test_a_lock_that_cannot_be_used_is_reported(axil, locked, text):
         done = axil(*command)
         assert done.code == 2
         assert f"AX736 {place}" in done.err
+
+
+@pytest.mark.parametrize("part", ["files", "models", "outside", "wants", "distributions"])
+def test_a_part_of_a_lock_that_has_another_name_is_damage(axil, locked, part):
+    """It would be compared with nothing."""
+    place = Path(f"{locked}.lock")
+    said = json.loads(place.read_text())
+    for changed in ({**said, f"{part}s": said[part]}, {**said}):
+        changed.pop(part)
+        place.write_text(json.dumps(changed))
+        done = axil("lock", locked, "--check")
+        assert (done.code, f"AX736 {place}" in done.err) == (2, True)
+        assert part in done.err
 
 
 def test_a_pylock_says_where_installers_find_what_is_locked(tmp_path, monkeypatch):

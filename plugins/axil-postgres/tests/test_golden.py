@@ -77,6 +77,32 @@ def test_its_runs_are_listed_sound_and_go_on(kept: PostgresJournal) -> None:
     assert len(kept.prune(before)) == 3
 
 
+def _shape(url: str) -> set[tuple[Any, ...]]:
+    with psycopg.connect(url) as connection:
+        sql = (
+            "select table_name, column_name, data_type, column_default, is_nullable from "
+            "information_schema.columns where table_schema = 'golden'"
+        )
+        return set(connection.execute(sql).fetchall())
+
+
+def test_the_way_back_makes_the_tables_of_the_version_before(server: Server) -> None:
+    """They are those of its fixture, and its runs go on when they are brought up again."""
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("drop schema if exists golden cascade")
+        connection.execute(VERSIONS[-2].read_bytes())
+        before = _shape(server.url)
+        connection.execute("drop schema golden cascade")
+        connection.execute(VERSIONS[-1].read_bytes())
+    journal = PostgresJournal(server.url, tables="golden", lease_seconds=60.0)
+    assert (journal.format, journal.go_back()) == (schema.VERSION, schema.VERSION - 1)
+    journal.close()
+    assert _shape(server.url) == before
+    test_its_runs_are_listed_sound_and_go_on(journal)
+    assert journal.format == schema.VERSION
+    journal.close()
+
+
 def main() -> None:
     """Write the database of today's version."""
     server = start_server()

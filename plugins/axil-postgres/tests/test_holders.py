@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from axil import RootGraph
-from axil_journals import Entry, LocalEngine
+from axil_journals import Entry, LocalEngine, Place
 from axil_postgres import PostgresJournal
 
 Journals = Callable[..., PostgresJournal]
@@ -98,6 +99,68 @@ def test_a_process_that_wakes_after_its_lease_claims_runs_as_a_living_holder(jou
     writer.close()
 
 
+def test_a_process_that_was_stopped_within_a_transaction_holds_up_no_other(journals: Journals):
+    asleep = journals(lease_seconds=0.5)
+    other = journals(tables=asleep.config.tables)
+    submitted(asleep, "a")
+    times: list[int] = []
+
+    def take(connection: Any) -> list[Any]:
+        times.append(1)
+        with connection.transaction():
+            database.renewed(connection)
+            found = connection.execute("update runs set holder = 1 returning run").fetchall()
+            if len(times) == 1:  # stopped here: the lock on its lease would last as long
+                other.writer.database.rows("update holders set until = now() + interval '1 hour'")
+            return list(found)
+
+    database = asleep.writer.database
+    database.hold()
+    assert database.transact(take) == [("a",)]
+    assert len(times) == 2
+
+
+def test_a_process_that_wakes_within_a_step_ends_it_late_and_begins_no_other(journals: Journals):
+    door, said = asyncio.Event(), list[str]()
+
+    async def first(inputs: dict[str, Any]) -> dict[str, Any]:
+        said.append("first begins")
+        if len(said) == 1:
+            await door.wait()
+        said.append("first ends")
+        return {"n": 1}
+
+    async def second(inputs: dict[str, Any]) -> dict[str, Any]:
+        said.append("second begins")
+        return {"n": 2}
+
+    graph = RootGraph("steps")
+    one, two = graph.create_node(first, name="first"), graph.create_node(second, name="second")
+    graph.edge_from_entry(one, {"n": ""})
+    graph.create_edge(one, two, {"n": ""})
+    graph.edge_to_exit(two, {"n": ""})
+    flow, asleep = graph.build(), journals()
+    other = journals(tables=asleep.config.tables)
+
+    async def go() -> None:
+        async with asyncio.timeout(60), LocalEngine(asleep, [flow]) as engine:
+            await engine.start(flow, {"n": 0}, run_id="r")
+            while not said:  # noqa: ASYNC110  # the engine loads it
+                await asyncio.sleep(0.01)
+            other.writer.database.hold()
+            await asyncio.to_thread(cleared_away, asleep, other)
+            async with LocalEngine(other, [flow]) as heir:
+                assert (await heir.result("r")).output == {"n": 2}
+            entries = len(other.entries("r"))
+            assert said == ["first begins", "first begins", "first ends", "second begins"]
+            door.set()
+            await engine.idle()
+            assert said[4:] == ["first ends"]
+            assert len(other.entries("r")) == entries
+
+    asyncio.run(go())
+
+
 def test_a_run_whose_holder_is_not_there_is_named_freed_and_done(journals: Journals):
     journal = orphaned(journals)
     database = journal.writer.database
@@ -120,3 +183,97 @@ def test_the_doctor_frees_a_run_whose_holder_is_not_there(journals: Journals):
     [damage] = journal.examine()
     journal.cut(damage.run_id, damage.good)
     assert list(journal.take(9, 1.0)) == ["orphan"]
+
+
+class Suspect:
+    """A run that was lost three times, held by an engine that executes another one still."""
+
+    def __init__(self, journals: Journals) -> None:
+        self.journal = journals()
+        self.other = journals(tables=self.journal.config.tables)
+        self.door, self.begun = asyncio.Event(), list[str]()
+
+        async def body(inputs: dict[str, Any]) -> dict[str, Any]:
+            self.begun.append(inputs["name"])
+            if inputs["name"] == "long":
+                await self.door.wait()
+            return {"name": inputs["name"]}
+
+        graph = RootGraph("suspect")
+        node = graph.create_node(body, name="body")
+        graph.edge_from_entry(node, {"name": ""})
+        graph.edge_to_exit(node, {"name": ""})
+        self.flow = graph.build()
+
+    @asynccontextmanager
+    async def held(self) -> AsyncGenerator[tuple[LocalEngine, LocalEngine]]:
+        """Yield the engine that holds it, and one of another process that only submits."""
+        rows = self.other.writer.database.rows
+        async with (
+            asyncio.timeout(60),
+            LocalEngine(self.other, [self.flow], loaded=0) as other,
+            LocalEngine(self.journal, [self.flow], recheck_seconds=0.05) as engine,
+        ):
+            await engine.start(self.flow, {"name": "long"}, run_id="long")
+            while "long" not in self.begun:  # noqa: ASYNC110  # the engine loads it
+                await asyncio.sleep(0.01)
+            later = Place(start_at=1e12)  # the engine does not take it before it is lost
+            await other.start(self.flow, {"name": "suspect"}, run_id="suspect", place=later)
+            writer = self.other.open("suspect")
+            for _ in range(3):  # each process died before the first step was done
+                writer.append(Entry("resumed"))
+            writer.close()
+            self.other.entries("suspect")
+            rows("update runs set status = 'running', due = 0 where run = 'suspect'")
+            self.other.wake("suspect")
+            while not engine._alone:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            yield engine, other
+
+
+def test_a_run_that_waits_until_its_worker_is_idle_is_cancelled_by_another_process(
+    journals: Journals,
+):
+    async def go() -> None:
+        suspect = Suspect(journals)
+        async with suspect.held() as (engine, other):
+            await other.cancel("suspect")
+            assert other.get("suspect").info.status == "cancelled"
+            suspect.door.set()
+            assert (await engine.result("long")).status == "done"
+            await engine.idle()
+        assert suspect.begun == ["long"]
+        assert suspect.journal.infos(["suspect"])[0].status == "cancelled"
+
+    asyncio.run(go())
+
+
+def test_a_run_that_waits_until_its_worker_is_idle_is_left_to_who_took_it_meanwhile(
+    journals: Journals,
+):
+    async def go() -> None:
+        suspect = Suspect(journals)
+        async with suspect.held() as (engine, _):
+            await asyncio.to_thread(cleared_away, suspect.journal, suspect.other)
+            assert "suspect" in suspect.other.take(9, 1.0, lost=True)
+            writer = suspect.other.open("suspect")
+            writer.append(Entry("ended", data={"status": "failed"}))
+            writer.close()
+            suspect.other.release("long")
+            count = len(suspect.other.entries("suspect"))
+            suspect.door.set()
+            await engine.idle()
+        assert suspect.begun.count("suspect") == 0
+        assert len(suspect.other.entries("suspect")) == count
+
+    asyncio.run(go())
+
+
+def test_a_run_that_waits_until_its_worker_is_idle_is_free_when_that_one_ends(journals: Journals):
+    async def go() -> None:
+        suspect = Suspect(journals)
+        async with suspect.held():
+            pass
+        assert list(suspect.other.take(1, 1.0, lost=True)) == ["suspect"]
+
+    asyncio.run(go())

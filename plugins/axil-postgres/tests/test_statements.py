@@ -20,7 +20,7 @@ from axil_journals import Entry, LocalEngine, answer_entry
 from axil_postgres import PostgresJournal
 from axil_postgres.database import Database
 from axil_postgres.listing import NAMED, PRUNE, listing, pruned
-from axil_postgres.taking import KEYS, TAKE_OTHERS
+from axil_postgres.taking import KEYS, TAKE_AT_ONCE, TAKE_OTHERS
 
 Journals = Callable[..., PostgresJournal]
 
@@ -145,13 +145,14 @@ def test_runs_that_ended_or_wait_for_people_cost_a_look_nothing(journals: Journa
     )
     rows("insert into runs (run, epoch, due, begun, touched) values ('due', 1, 0, 0, 0)")
     rows("analyze runs")
-    given = {"now": time.time(), "most": 10, "without": [], "digests": None, "holder": 1}
+    given = {"now": time.time(), "most": 10, "without": [], "unknown": [], "digests": None}
+    given |= {"holder": 1, "lease": 6.0}
+    for sql in (TAKE_OTHERS, TAKE_AT_ONCE):
 
-    def planned(connection: Any) -> Any:
-        return connection.execute(f"explain (format json) {TAKE_OTHERS}", given).fetchone()[0]
+        def planned(connection: Any, sql: str = sql) -> Any:
+            return connection.execute(f"explain (format json) {sql}", given).fetchone()[0]
 
-    plan = json.dumps(journal.writer.database.transact(planned))
-    assert "runs_by_turn" in plan
+        assert "runs_by_turn" in json.dumps(journal.writer.database.transact(planned))
     (pages,) = rows("select pg_relation_size('runs_by_turn') / 8192")[0]
     assert pages <= 2
     assert journal.take(10, time.time()) == ["due"]
@@ -212,10 +213,12 @@ def test_a_queue_is_read_no_further_than_what_is_taken(journals: Journals) -> No
         "10000 then 'a' else 'k' || mod(n, 100) end from generate_series(1, 20000) as n"
     )
     database.rows("vacuum analyze runs")
-    given = {"now": 1e9, "without": [], "digests": None, "queue": "q", "holder": 1, "most": 10}
+    given = {"now": 1e9, "without": [], "unknown": [], "digests": None, "most": 10}
+    given |= {"queue": "q", "holder": 1}
     asked: dict[str, tuple[str, Any]] = {
         "its keys in turn": (KEYS, {**given, "after": None, "keys": 20}),
         "the runs of no queue": (TAKE_OTHERS, given),
+        "these in one statement": (TAKE_AT_ONCE, {**given, "lease": 6.0}),
     }
     for what, (sql, values) in asked.items():
 

@@ -10,12 +10,14 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from axil import RootGraph
@@ -91,6 +93,35 @@ def recorded_steps(journal: PostgresJournal) -> list[tuple[str, str]]:
     """Return the steps that the journal has as done."""
     sql = "select runs.run, who from entries join runs on runs.id = entries.run where kind = 'done'"
     return [(run, json.loads(who)[1][1:]) for run, who in journal.writer.database.rows(sql)]
+
+
+def test_of_two_that_begin_one_run_of_a_thread_at_once_the_second_finds_it_begun(
+    server: Any, journals: Journals
+) -> None:
+    """It is refused as a run that another holds, not as one whose thread another run is at."""
+
+    async def go() -> list[Any]:
+        first = journals()
+        second = journals(tables=first.config.tables)
+        header = Entry("run", data={"graph": "g", "digest": "d", "thread": "t", "after": ""})
+        writers = [each.open("r") for each in (first, second)]
+        with psycopg.connect(server.url) as connection:
+            lock = "select pg_advisory_xact_lock(hashtextextended('t', 0))"
+            connection.execute(lock)
+            for writer in writers:
+                writer.append(header)
+            kept = [asyncio.ensure_future(writer.kept()) for writer in writers]
+            sql = "select 1 from pg_locks where locktype = 'advisory' and not granted"
+            async with asyncio.timeout(60.0):
+                while len(connection.execute(sql).fetchall()) < 2:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+        found = await asyncio.gather(*kept, return_exceptions=True)
+        for writer in writers:
+            writer.close()
+        return found
+
+    found = asyncio.run(go())
+    assert [each.id for each in found if isinstance(each, JournalError)] == ["AX506"]
 
 
 def test_a_killed_worker_loses_no_run_and_no_completed_step_is_repeated(
@@ -176,6 +207,40 @@ def test_a_holder_that_was_stopped_and_taken_over_is_refused(
         assert [entry.kind for entry in second.entries("r")] == ["run", "clock"]
 
     asyncio.run(go())
+
+
+def test_what_a_run_waited_for_outlives_a_crash_of_the_server(
+    journals: Journals, server: Any
+) -> None:
+    journal = journals()
+
+    async def write() -> None:
+        writer = journal.open("r")
+        writer.append(Entry("run", data={"graph": "g", "digest": "d"}))
+        for call in range(1, 20):
+            writer.append(Entry("clock", data={"call": call, "value": 1.0}))
+            await writer.kept()
+        server.end("immediate")
+        server.begin()
+        assert len(journal.entries("r")) == 20
+        writer.close()
+
+    asyncio.run(write())
+
+
+@pytest.mark.skipif(not LONG, reason="twenty seconds: make thorough")
+def test_a_server_that_is_away_for_most_of_the_patience_is_waited_for(
+    journals: Journals, server: Any
+) -> None:
+    journal = journals(patience_seconds=26.0)
+    journal.runs()
+    server.end()
+    later = threading.Timer(16.5, server.begin)
+    later.start()
+    try:
+        assert journal.runs() == []
+    finally:
+        later.join()
 
 
 @pytest.mark.skipif(not LONG, reason="a minute: make thorough")

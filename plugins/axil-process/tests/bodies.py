@@ -202,3 +202,13 @@ class Plain:
     def run(self, messages: list[Any]) -> list[Any]:
         """Return what came."""
         return messages
+
+
+async def asks_a_model(inputs: Any, ctx: Any) -> dict[str, Any]:
+    """Ask a model, as agents do: in a step."""
+
+    async def call() -> str:
+        Path(inputs["seen"]).touch()  # noqa: ASYNC240  # it is a small file
+        return "hello"
+
+    return {"text": await ctx.step("model:1", call, kind="model")}

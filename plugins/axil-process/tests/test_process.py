@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -638,3 +638,22 @@ def test_a_process_sees_only_the_variables_that_are_named(monkeypatch):
         {"n": 1},
     )
     assert result.output == {"seen": ["AXIL_T_SEEN"]}
+
+
+def test_a_model_that_another_process_asks_is_refused_where_calls_are_collected(tmp_path):
+    from axil_models import BatchFile, ModelBatches, use_batches
+
+    graph = RootGraph("t")
+    graph.create_node(bodies.asks_a_model, name="work", wrappers=[ProcessWrapper(workers=1)])
+    graph.edge_from_entry("work", ["seen"])
+    graph.edge_to_exit("work", ["text"])
+    graph.build()
+    seen, batches = tmp_path / "seen", ModelBatches(file=BatchFile(None))
+    with closing(batches.file), use_batches(batches):
+        [refused] = run(graph, {"seen": str(seen)})
+    assert "AX981" in str(refused.error)
+    assert 'node "work" asks a model in another process' in str(refused.error)
+    assert batches.refusal is not None
+    assert not seen.exists()
+    [asked] = run(graph, {"seen": str(seen)})
+    assert asked.output == {"text": "hello"}

@@ -116,7 +116,7 @@ def tried(tmp_path: Path) -> Callable[[Callable[..., Awaitable[None]]], None]:
 
     def run(body: Callable[..., Awaitable[None]], **options: Any) -> None:
         async def whole() -> None:
-            async with asyncio.timeout(20), served(tmp_path, **options) as agents:
+            async with asyncio.timeout(60), served(tmp_path, **options) as agents:
                 await body(agents)
 
         asyncio.run(whole())

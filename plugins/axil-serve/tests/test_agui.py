@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TypedDict
 
+import pytest
 from ag_ui.core import Event, RunAgentInput
 from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 
+from axil import Context, RootGraph, Workflow
 from axil_journals import MemoryJournal
 from axil_serve import RunService, app_of
 from axil_serve.agui import AgUi
@@ -35,6 +38,7 @@ def asked_of(client: TestClient, workflow: str, **given: Any) -> list[Any]:
     sent = RunAgentInput.model_validate(whole).model_dump(
         mode="json", by_alias=True, exclude_none=True
     )
+    sent["protocolVersion"] = "1.0"  # as its client in JavaScript says it
     answer = client.post(f"/ag-ui/{workflow}", json=sent)
     assert answer.status_code == 200, answer.text
     return [EVENTS.validate_json(data) for _, _, data in events_of(answer.text)]
@@ -90,3 +94,93 @@ def test_words_that_do_not_count_are_replaced():
     assert [event.delta for event in said] == ["An axil is"]
     assert snapshot.messages[-1].id == said[0].message_id
     assert kinds.index("TEXT_MESSAGE_END") < kinds.index("MESSAGES_SNAPSHOT")
+
+
+# ------------------------------------------------------------- what a front end gives along
+
+
+def talking() -> Workflow:
+    """Return a graph that repeats the messages that it received."""
+    graph = RootGraph("talking", state="messages")
+
+    def repeat(state: Any, ctx: Context) -> dict[str, Any]:
+        said = " | ".join(f"{m['role']}: {m['content']}" for m in state["messages"])
+        return {"messages": [{"role": "assistant", "content": said}]}
+
+    graph.create_node(repeat, name="repeat")
+    graph.edge_from_entry("repeat")
+    graph.edge_to_exit("repeat")
+    return graph.build()
+
+
+class Form(TypedDict):
+    """The state of a front end."""
+
+    title: str
+    length: int
+
+
+def shaping() -> Workflow:
+    graph = RootGraph("shaping", state=Form)
+
+    def shape(state: Any) -> dict[str, Any]:
+        return {"title": state["title"].upper(), "length": len(state["title"])}
+
+    graph.create_node(shape, name="shape")
+    graph.edge_from_entry("shape")
+    graph.edge_to_exit("shape")
+    return graph.build()
+
+
+@pytest.fixture
+def front_end() -> Iterator[TestClient]:
+    every = {"talking": talking(), "shaping": shaping(), "greeting": greeting(), "refund": refund()}
+    service = RunService(MemoryJournal(), every, poll_seconds=0.01)
+    app = app_of(service, access(), protocols={"ag-ui": AgUi()})
+    with TestClient(app, base_url="http://127.0.0.1", headers=as_caller(BEN)) as client:
+        yield client
+
+
+def test_context_comes_before_the_messages(front_end):
+    context = [{"description": "The page", "value": "invoices"}]
+    events = asked_of(front_end, "talking", context=context)
+    said = "".join(event.delta for event in events if event.type.value == "TEXT_MESSAGE_CONTENT")
+    assert said == "system: The page: invoices | user: x"
+
+
+def test_the_state_of_a_front_end_is_that_of_a_typed_graph_and_comes_back(front_end):
+    events = asked_of(front_end, "shaping", state={"title": "axil"}, messages=[])
+    [snapshot] = [event for event in events if event.type.value == "STATE_SNAPSHOT"]
+    assert snapshot.snapshot == {"title": "AXIL", "length": 4}
+
+
+def test_what_is_given_along_is_kept_with_the_run(front_end):
+    asked_of(front_end, "talking", forwardedProps={"page": "invoices"})
+    [run] = front_end.get("/v1/runs").json()["runs"]
+    kept = front_end.get(f"/v1/runs/{run['run_id']}").json()["metadata"]["ag-ui"]
+    assert kept == {"threadId": "t", "runId": "r", "forwardedProps": {"page": "invoices"}}
+
+
+@pytest.mark.parametrize(
+    ("workflow", "given", "name"),
+    [
+        ("talking", {"tools": [{"name": "a", "description": "", "parameters": {}}]}, "tools"),
+        ("greeting", {"context": [{"description": "a", "value": "b"}]}, "context"),
+        ("talking", {"context": ["a"]}, "context"),
+        ("greeting", {"state": {"title": "x"}}, "state"),
+        ("shaping", {"state": {"titel": "x"}}, "state"),
+        ("talking", {"more": 1}, "more"),
+        ("talking", {"protocolVersion": "2.0"}, "protocolVersion"),
+        ("refund", {"resume": [{"interruptId": "a:b"}], "context": [{}]}, "context"),
+    ],
+)
+def test_what_has_no_place_is_refused_and_never_ignored(front_end, workflow, given, name):
+    body = {"messages": [{"id": "m", "role": "user", "content": "x"}], **given}
+    answer = front_end.post(f"/ag-ui/{workflow}", json=body)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, name)
+    assert front_end.get("/v1/runs").json()["runs"] == []
+
+
+def test_what_is_empty_is_as_if_it_was_not_given(front_end):
+    events = asked_of(front_end, "talking", tools=[], context=[], state={}, forwardedProps={})
+    assert events[-1].type.value == "RUN_FINISHED"

@@ -8,199 +8,31 @@ serve them all; what takes longer is part of ``make browser``.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
-import shutil
 import socket
 import socketserver
 import threading
-from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-import uvicorn
 
-from axil import Context, RootGraph, Workflow
-from axil_agent import Agent, Scripted
-from axil_serve import Access, Caller, Limits, RunService, app_of
+from axil import RootGraph
+from axil_serve import RunService
 from axil_serve.data import step_data
 from axil_serve.export import page_of
 from axil_serve.layouts import layout_data
 from axil_sqlite import SqliteJournal
 
-from .conftest import ADA, greeting, refund
-from .hostile import HOSTILE, apart, asking, exported, hostile
-from .test_editor import FLOW, editor_of
+from .conftest import ADA, EVE, greeting
+from .hostile import HOSTILE, apart, exported, hostile
+from .site import chosen, served_site, shop, site, started, thorough
+from .test_editor import FLOW
 
-THOROUGH = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
-thorough = pytest.mark.skipif(not THOROUGH, reason="a part of make browser")
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-RIGHTS = frozenset(["look", "run", "answer", "edit"])
-
-
-def shop() -> Workflow:
-    """Return a clerk, a critic that sends the first draft back, and a payment to be approved."""
-    spent = {"usage": {"input_tokens": 900, "output_tokens": 40, "cost": 0.004}}
-    better = {"text": '{"draft": "We pay 40 back."}', **spent}
-    clerk = {
-        "rules": [{"match": {"user_contains": "REVISE"}, "replies": [better]}],
-        "default": {"text": '{"draft": "We are sorry."}', **spent},
-    }
-    accepts = {"match": {"user_contains": "40"}, "replies": ['{"verdict": "ACCEPT"}']}
-    critic = {"rules": [accepts], "default": '{"verdict": "REVISE"}'}
-    payer = [{"tool_calls": [{"name": "pay", "arguments": {"amount": 40}}]}, '{"said": "Paid."}']
-
-    def pay(amount: int) -> str:
-        """Pay money to a customer."""
-        return f"paid {amount}"
-
-    pay.needs_approval = True  # pyright: ignore[reportFunctionMemberAccess]
-    graph = RootGraph("shop", cycles="allow")
-    ask = {"instructions": "Answer the customer, and name the sum."}
-    graph.create_node(Agent, name="clerk", model=Scripted(clerk), **ask)
-    graph.create_node(Agent, name="critic", model=Scripted(critic))
-    graph.create_node(Agent, name="payer", model=Scripted(payer * 9), tools=[pay])
-    graph.edge_from_entry("clerk", {"complaint": ""})
-    graph.create_edge("clerk", "critic", {"draft": ""})
-    graph.create_edge("critic", "clerk", {"verdict": ""}, when=lambda text: "REVISE" in text)
-    graph.create_edge("critic", "payer", {"verdict": ""}, when=lambda text: "ACCEPT" in text)
-    graph.edge_to_exit("payer", {"said": ""})
-    return graph.build()
-
-
-def ends() -> Workflow:
-    """Return a graph that fails, waits or turns too often where its input says so."""
-    graph = RootGraph("ends", cycles="allow")
-
-    def first(inputs: dict[str, Any]) -> dict[str, Any]:
-        return {"how": inputs["how"]}
-
-    def bad(inputs: dict[str, Any]) -> dict[str, Any]:
-        raise ValueError("no paper")
-
-    async def nap(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
-        ctx.emit({"kind": "text", "text": "Half asleep"})
-        await asyncio.sleep(3600)
-        return inputs
-
-    for body in (first, bad, nap):
-        graph.create_node(body, name=body.__name__)
-    graph.create_node(lambda inputs: inputs, name="turn")
-    graph.create_node(lambda inputs: inputs, name="last")
-    graph.edge_from_entry("first", {"how": ""})
-    for name in ("bad", "nap", "turn"):
-        graph.create_edge("first", name, {"how": ""}, when=lambda how, name=name: name in str(how))
-    graph.create_edge("turn", "turn", {"how": ""}, when=lambda how: True)
-    graph.create_edge("turn", "last", {"how": ""}, when=lambda how: False)
-    graph.create_edge("bad", "last", {"how": ""})
-    graph.create_edge("nap", "last", {"how": ""})
-    graph.edge_to_exit("last", {"how": ""})
-    graph.set_cycle_limit("turn", 3)
-    return graph.build()
-
-
-@dataclass
-class Site:
-    """A server, the journal and the folder of files behind it, and a window at it."""
-
-    browser: Any
-    address: str
-    journal: SqliteJournal
-    folder: Path
-    page: Any = None
-    asked_for: list[str] = field(default_factory=list[str])
-    faults: list[str] = field(default_factory=list[str])
-
-    def window(self) -> None:
-        self.page = self.browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
-        self.page.set_default_timeout(10_000)
-        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.page.on("console", lambda m: m.type == "error" and self.faults.append(m.text))
-        self.page.on("request", lambda request: self.asked_for.append(request.url))
-        self.page.goto(f"{self.address}/#token={ADA}")
-        self.page.get_by_role("heading", name="Runs").wait_for()
-
-    def go(self, place: str) -> Any:
-        self.page.goto(f"{self.address}/#{place}")
-        return self.page
-
-
-def chromium_path() -> str:
-    """Return the browser of ``AXIL_BROWSER``, or one that is installed; empty: there is none."""
-    found = os.environ.get("AXIL_BROWSER")
-    return next(filter(None, map(shutil.which, NAMES)), "") if found is None else found
-
-
-@pytest.fixture(scope="module")
-def served_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """One browser, one server and one window for all tests."""
-    api = pytest.importorskip("playwright.sync_api")
-    if not (path := chromium_path()):
-        pytest.skip("no Chromium is installed, and AXIL_BROWSER names none")
-    folder = tmp_path_factory.mktemp("files")
-    journal = SqliteJournal(folder.parent / f"{folder.name}-journal")
-    workflows = {
-        "shop": shop(),
-        "refund": refund(),
-        "greeting": greeting(),
-        "w": hostile(),
-        "asking": asking(),
-        "ends": ends(),
-    }
-    service = RunService(journal, workflows, poll_seconds=0.05, prompts="whole")
-    access = Access.of_token(ADA, Caller(name="ada", sees_all=True, rights=RIGHTS))
-    limits = Limits(requests_per_minute=60_000, burst=1000)
-    app = app_of(service, access, limits=limits, editor=editor_of(folder))
-    settings = uvicorn.Config(
-        app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, timeout_keep_alive=60
-    )
-    server = uvicorn.Server(settings)
-    with socket.create_server(("127.0.0.1", 0)) as listener, api.sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-gpu"]
-        browser = playwright.chromium.launch(executable_path=path, args=arguments)
-        thread = threading.Thread(target=server.run, args=([listener],))
-        thread.start()
-        try:
-            address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            site = Site(browser, address, journal, folder)
-            site.window()
-            yield site
-        finally:
-            browser.close()
-            server.should_exit = True
-            thread.join(20)
-            journal.close()
-
-
-@pytest.fixture
-def site(served_site: Site) -> Iterator[Site]:
-    """In the page no script may fail, the policy not be broken, and no other host be asked."""
-    served_site.faults.clear()
-    served_site.asked_for.clear()
-    served_site.go("")
-    yield served_site
-    # a refused request is a line of the browser's own
-    assert [each for each in served_site.faults if "status of 409" not in each] == []
-    own = (served_site.address, "file:", "data:")
-    assert [url for url in served_site.asked_for if not url.startswith(own)] == []
-
-
-def started(page: Any, workflow: str, input: Any) -> None:
-    """Start a run in the list of runs."""
-    page.get_by_text("Start a run").click()
-    page.get_by_label("Workflow").select_option(workflow)
-    page.get_by_label("Input").fill(json.dumps(input))
-    page.get_by_role("button", name="Start", exact=True).click()
-
-
-def chosen(page: Any, *path: str) -> Any:
-    """Choose a node in the graph; return its details."""
-    key = json.dumps(list(path), separators=(",", ":"))
-    page.locator(f"svg [data-key='{key}']").press("Enter")
-    return page.locator("aside")
+__all__ = ["served_site", "site"]
 
 
 def test_in_a_browser_a_call_is_approved_and_the_answer_of_a_critic_changed(site):
@@ -232,7 +64,7 @@ def test_in_a_browser_a_call_is_approved_and_the_answer_of_a_critic_changed(site
     page.get_by_text("3 rounds").first.wait_for()
     page.get_by_text("compare with the run it was forked from").click()
     page.get_by_text("critic, with another output").wait_for()
-    page.get_by_text("all runs").click()
+    page.get_by_role("link", name="Runs", exact=True).click()
     page.get_by_label("Search").fill("PAY 40 BACK")
     page.get_by_role("button", name="Search in what runs said").click()
     found = page.locator("li", has_text="We pay 40 back.")
@@ -240,6 +72,24 @@ def test_in_a_browser_a_call_is_approved_and_the_answer_of_a_critic_changed(site
     assert found.count() == 2  # the run and its fork, each once
     found.first.get_by_role("link").click()
     page.locator("svg .node.is-chosen").wait_for()
+
+
+def test_in_a_browser_a_run_is_shown_without_its_prompts(site):
+    kept = {"journal": site.journal, "run_id": "unseen", "prompts": "whole"}
+    given = {"complaint": "The kettle is broken."}
+    apart(lambda: asyncio.run(shop().run(given, **kept)))
+    site.page.close()
+    site.window(EVE)
+    page = site.go("run=unseen")
+    page.get_by_text("Since step").wait_for()  # of two steps, with others between that are hidden
+    chosen(page, "payer").get_by_text("May the tool").first.wait_for()
+    page.get_by_role("button", name="Timeline").click()
+    page.locator(".timeline").get_by_text("cycle(clerk,critic)").first.click()
+    page.get_by_text("done cycle(clerk,critic)").wait_for()  # the step of the row, and no other
+    assert "ACCEPT" in page.locator("aside").inner_text()
+    assert "name the sum" not in page.content()
+    page.close()
+    site.window()
 
 
 STOPS = {
@@ -276,7 +126,10 @@ def test_in_a_browser_each_node_says_how_it_stopped_also_after_a_reload(site):
         seen(nodes)
         assert not said.text_content()  # its end is no news
         if how == "bad":
-            page.locator("aside").get_by_text('in bad: raise ValueError("no paper")').wait_for()
+            wrong = page.get_by_role("region", name="failure")
+            wrong.get_by_text('in bad: raise ValueError("no paper")').wait_for()
+            wrong.get_by_role("button", name="bad").click()
+            page.locator("aside").get_by_text("in: first").wait_for()
             page.get_by_role("button", name="Timeline").click()
             page.locator(".row", has_text="bad failed").click()
             page.get_by_role("heading", name="bad", exact=True).wait_for()
@@ -318,7 +171,7 @@ def test_in_a_browser_a_lost_connection_is_said_and_what_was_missed_is_caught_up
     with Lines(("127.0.0.1", 0), Line) as lines, site.browser.new_context() as context:
         threading.Thread(target=lines.serve_forever, daemon=True).start()
         address, page = f"http://127.0.0.1:{lines.server_address[1]}", context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         page.goto(f"{address}/#token={ADA}")
         started(page, "refund", {"amount": 3})
         page.get_by_role("region", name="question").wait_for()
@@ -335,7 +188,7 @@ def test_in_a_browser_a_lost_connection_is_said_and_what_was_missed_is_caught_up
         page.locator(".lost").wait_for(state="detached")
         assert page.locator(".quiet").text_content() == "The run ended as done"
         page.goto(f"{address}/#")
-        page.get_by_role("heading", name="Runs").wait_for()
+        page.get_by_role("heading", name="Runs", exact=True).wait_for()
         assert not page.locator(".quiet").text_content()  # of the run that was left
         lines.shutdown()
 
@@ -382,9 +235,9 @@ def test_in_a_browser_a_run_is_run_again_with_changes_and_saved(site, tmp_path):
         assert says in text
         assert "Hello Ada" in text
     page.get_by_role("button", name="Run again").click()
-    field = page.get_by_label("Input")
-    assert "ada" in field.input_value()
-    field.fill('{"name": "ben"}')
+    field = page.get_by_label("name", exact=True)
+    assert field.input_value() == "ada"
+    field.fill("ben")
     page.get_by_role("button", name="Start", exact=True).click()
     page.locator("aside").get_by_text("Hello Ben").first.wait_for()
     site.go("")
@@ -486,7 +339,7 @@ def big(count: int, wide: int) -> dict[str, Any]:
 
 BIG = """
 async ({ plan, layout, rounds }) => {
-  const { RunPage } = await import("/page/look.js")
+  const { RunPage } = await import("/page/runpage.js")
   const name = (at) => `node${at}`, count = plan.nodes.length
   const view = new RunPage("big", { workflow: "big", status: "running" }, plan, layout)
   const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))
@@ -526,6 +379,9 @@ def test_in_a_browser_of_many_nodes_and_steps_those_in_sight_alone_are_drawn(sit
     assert found["rows"] < 100
     assert found["times"] == 50
     assert "100000" in found["last"]
+    site.page.close()
+    site.window()
+    site.faults.clear()  # the server has no such run
 
 
 @thorough
@@ -618,6 +474,12 @@ def test_in_a_browser_no_fault_of_accessibility_is_found(site, axe):
         "run=run1": "svg .node",
         "run=asks": "svg .node",
         "compare=run1,run2": "meter, section",
+        "start=shop": ".fields",
+        "workflows": ".cards",
+        "sessions": "h1",
+        "chat=&workflow=refund": ".say",
+        "inbox": ".card",
+        "evaluations": "h1",
         "edit=": "main ul",
         "edit=flow.yaml": "svg .node",
     }
@@ -630,11 +492,12 @@ def test_in_a_browser_no_fault_of_accessibility_is_found(site, axe):
         # the page's policy keeps axe out, too
         context = site.browser.new_context(color_scheme=scheme, viewport=size, bypass_csp=True)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         page.goto(f"{site.address}/#token={ADA}")
-        page.get_by_text("Start a run").wait_for()
+        page.get_by_role("link", name="New run").wait_for()
         for view, shown in looks.items():
             page.goto(f"{site.address}/#{view}")
+            page.locator("#app:not([aria-busy])").wait_for()
             page.locator(shown).first.wait_for()
             if shown == "svg .node":
                 page.locator(shown).first.press("Enter")
@@ -690,9 +553,38 @@ def test_in_a_browser_every_page_takes_keys(site):
             assert field.input_value() == "gr x", place
         else:
             page.get_by_text("Hello Bob").first.wait_for()
-            page.get_by_text("all runs").focus()
+            page.get_by_role("link", name="Runs", exact=True).focus()
         before = focused(page)
         page.keyboard.press("Tab")
         assert focused(page) != before, place
         page.keyboard.press("Shift+Tab")
         assert focused(page) == before, place
+
+
+LEAF = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
+    "AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def test_in_a_browser_an_image_in_a_file_of_the_run_is_drawn(site):
+    files = site.folder.parent / f"{site.folder.name}-runs" / "drawn"
+
+    def draw(inputs: dict[str, Any]) -> dict[str, Any]:
+        (files / "made").mkdir(parents=True)
+        (files / "made" / "leaf.png").write_bytes(base64.b64decode(LEAF))
+        named = {"type": "image", "media_type": "image/png"}
+        gone = {**named, "path": "made/gone.png"}
+        return {"picture": {**named, "path": "made/leaf.png"}, "other": gone}
+
+    graph = RootGraph("drawing")
+    graph.create_node(draw, name="draw")
+    graph.edge_from_entry("draw", ["q"])
+    graph.edge_to_exit("draw", ["picture", "other"])
+    kept = {"journal": site.journal, "run_id": "drawn"}
+    apart(lambda: asyncio.run(graph.build().run({"q": "a leaf"}, **kept)))
+    place = site.go("run=drawn").locator("aside")
+    place.locator("img:visible").wait_for()
+    assert place.locator("img").first.evaluate("each => each.naturalWidth") == 1
+    assert place.locator("img:visible").count() == 1  # what is gone stays a path
+    place.get_by_text("made/gone.png").wait_for()

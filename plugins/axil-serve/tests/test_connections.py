@@ -54,10 +54,10 @@ def port(monkeypatch) -> Iterator[int]:
 
     thread = threading.Thread(target=serve)
     thread.start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     yield int(urls[0].rpartition(":")[2])
     ends[0]()
-    thread.join(10)
+    thread.join(60)
 
 
 def answer(connection: socket.socket) -> bytes:

@@ -116,6 +116,13 @@ def test_findings_have_their_places_and_the_graph_is_drawn_as_far_as_it_can_be_r
     broken = client.post("/v1/edit/check", json={"name": "flow.yaml", "text": "a: [\n"}).json()
     assert broken["graph"] is None
     assert [each["id"] for each in broken["problems"]] == ["AX140"]
+    assert broken["most"] is None
+
+
+def test_a_check_says_what_a_run_may_use_at_most(client):
+    found = client.post("/v1/edit/check", json={"name": "flow.yaml", "text": FLOW}).json()
+    assert found["most"]["firings"]["most"] >= 1
+    assert found["most"]["model_calls"] == {"most": 0, "why": ""}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from starlette.testclient import TestClient
 from axil import Context, RootGraph, Workflow
 from axil_journals import MemoryJournal
 from axil_serve import Caller, Limits, RunService, app_of
+from axil_serve.errors import BadRequest
 from axil_serve.files import RunFiles, _opened
 
 from .conftest import BEN, EVE, access, as_caller, greeting, refund
@@ -88,6 +89,36 @@ def test_a_run_receives_uploads_and_its_files_are_listed_and_downloaded(client):
     assert [each["path"] for each in again] == ["attachments/a.txt", "out/copy.html"]
 
 
+def test_an_image_that_is_passed_by_its_path_is_in_the_run_and_downloaded(files):
+    graph = RootGraph("drawing")
+
+    def draw(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        assert ctx.workspace is not None
+        ctx.workspace.mkdir(parents=True, exist_ok=True)
+        (ctx.workspace / "leaf.png").write_bytes(b"leaf")
+        return {"picture": {"type": "image", "path": "leaf.png", "media_type": "image/png"}}
+
+    graph.create_node(draw, name="draw")
+    graph.edge_from_entry("draw", ["name"])
+    graph.edge_to_exit("draw", ["picture"])
+    workflows = {"drawing": graph.build()}
+    service = RunService(MemoryJournal(), workflows, files=files, poll_seconds=0.01)
+    headers = as_caller("ada-" * 8)
+    with TestClient(
+        app_of(service, access()), base_url="http://127.0.0.1", headers=headers
+    ) as client:
+        asked = {"workflow": "drawing", "input": {"name": "leaf"}}
+        run = f"/v1/runs/{client.post('/v1/runs', json=asked).json()['run_id']}"
+        client.get(f"{run}/events")
+        seen = client.get(run).json()
+        assert seen["status"] == "done", seen
+        picture = seen["output"]["picture"]
+        assert (picture["path"], "data" in picture) == ("leaf.png", False)
+        [listed] = client.get(f"{run}/files").json()["files"]
+        assert (listed["path"], listed["media_type"]) == (picture["path"], "image/png")
+        assert client.get(f"{run}/files/{listed['file_id']}").content == b"leaf"
+
+
 def test_no_file_is_had_from_outside_the_folder_of_its_run(client, files):
     run_id, listed = copied(client)
     for id in ("..%2Fa", "%2Fetc%2Fpasswd", "out%2Fpasswd", "0" * 32):
@@ -152,6 +183,18 @@ def test_a_key_stands_for_the_files_too(client):
     assert client.post("/v1/runs", json=both).status_code == 400  # of one name
 
 
+def test_two_servers_that_begin_one_run_leave_its_files_as_they_are(client, files):
+    first, second = (
+        files.upload("ada", uploaded(client, content=each).json()["file_id"])
+        for each in (b"rain", b"snow")
+    )
+    for _ in range(2):
+        files.attach("ada", [first], "r")
+    with pytest.raises(BadRequest, match="other files"):
+        files.attach("ada", [second], "r")
+    assert (files.root / "r/attachments/a.txt").read_bytes() == b"rain"
+
+
 def test_a_run_that_does_not_begin_leaves_no_folder(client, files):
     file = uploaded(client).json()["file_id"]
     wrong = {"workflow": "copying", "input": 5, "files": [file]}
@@ -200,9 +243,71 @@ def test_a_server_removes_old_runs_while_it_is_at_work(tmp_path):
             await first.engine.result(run_id)
         (tmp_path / run_id).mkdir()
         later = RunService(journal, files=RunFiles(tmp_path), keep_seconds=-60.0)
-        async with asyncio.timeout(20), later.running():
+        async with asyncio.timeout(60), later.running():
             while journal.runs() or (tmp_path / run_id).exists():  # noqa: ASYNC110
                 await asyncio.sleep(0.001)
         return [path.name for path in tmp_path.iterdir()]
 
     assert asyncio.run(left()) == []
+
+
+def test_what_was_looked_at_and_stays_is_not_looked_at_again(monkeypatch):
+    read: list[str] = []
+
+    async def go() -> None:
+        journal = MemoryJournal()
+        entries = journal.entries
+        monkeypatch.setattr(journal, "entries", lambda run: (read.append(run), entries(run))[1])
+        service = RunService(journal, {"greeting": greeting()}, keep_seconds=1.0)
+        for name in ("a", "b"):
+            await greeting().run({"name": "x"}, journal=journal, run_id=name)  # by no server
+            service._owners.clear()
+            read.clear()
+            await service.tidy(time.time() + 1.0)
+            assert set(read) == {name}
+
+    asyncio.run(go())
+
+
+def test_of_many_old_runs_a_part_is_looked_at_at_a_time(monkeypatch):
+    monkeypatch.setattr("axil_serve.service._PAGE", 1)
+    monkeypatch.setattr("axil_serve.service._TIDY_MOST", 2)
+    read: list[str] = []
+
+    async def go() -> None:
+        journal, ada, now = MemoryJournal(), Caller(name="ada"), time.time() + 9.0
+        entries = journal.entries
+        monkeypatch.setattr(journal, "entries", lambda run: (read.append(run), entries(run))[1])
+        service = RunService(journal, {"greeting": greeting()}, keep_seconds=1.0)
+        async with service.running():
+            await service.engine.result(await service.start(ada, "greeting", {"name": "old"}))
+        for name in "abcde":
+            await greeting().run({"name": "x"}, journal=journal, run_id=name)  # by no server
+        service._owners.clear()
+        read.clear()
+        assert [await service.tidy(now) for _ in range(2)] == [0, 0]
+        assert read == ["e", "d", "c", "b"]
+        journal.forget("b")  # behind which the next part would begin
+        assert [await service.tidy(now) for _ in range(3)] == [0, 0, 1]
+        assert {info.run_id for info in journal.runs()} == {"a", "c", "d", "e"}
+        read.clear()
+        assert await service.tidy(now) == 0
+        assert len(read) <= 1  # all that is older was looked at
+
+    asyncio.run(go())
+
+
+def test_the_owners_of_so_many_runs_are_known_at_once(monkeypatch):
+    monkeypatch.setattr("axil_serve.service._KNOWN", 2)
+
+    async def go() -> None:
+        journal, ada = MemoryJournal(), Caller(name="ada")
+        service = RunService(journal, {"greeting": greeting()})
+        async with service.running():
+            runs = [await service.start(ada, "greeting", {"name": "x"}) for _ in range(4)]
+            for run_id in runs:
+                await service.engine.result(run_id)
+                assert service._kept(run_id)["owner"] == "ada"
+        assert list(service._owners) == runs[-2:]
+
+    asyncio.run(go())

@@ -38,7 +38,7 @@ def test_a_reader_that_is_slow_keeps_a_bounded_number_of_events_and_every_step()
     async def followed() -> list[Any]:
         service = RunService(MemoryJournal(), {"flood": flood()}, loaded=0, poll_seconds=0.01)
         ada, steps, chunks, most = Caller(name="ada"), list[Any](), 0, 0
-        async with asyncio.timeout(20), service.running():
+        async with asyncio.timeout(60), service.running():
             run_id = await service.start(ada, "flood", {"name": "x"})
             async for event in service.stream(ada, run_id):
                 if event.kind == "step":
@@ -91,6 +91,6 @@ def test_a_stream_has_the_steps_in_their_order_that_are_not_stored_yet():
                     writer.append(entry)
         return found
 
-    found = asyncio.run(asyncio.wait_for(followed(), 20))
+    found = asyncio.run(asyncio.wait_for(followed(), 60))
     expected = ["", *(f"show{number}" for number in range(STEPS)), ""]
     assert found == [(name, number) for number, name in enumerate(expected, 1)]

@@ -21,6 +21,7 @@ from starlette.testclient import TestClient
 from axil import Context, RootGraph, Workflow
 from axil_agent import Agent, Scripted
 from axil_journals import MemoryJournal
+from axil_models import Reply, Request, image
 from axil_serve import Caller, Limits, RunService, app_of
 from axil_serve.files import RunFiles
 from axil_serve.parameters import CHAT, RESPONSES, Parameters
@@ -328,13 +329,13 @@ def test_streams_at_once_are_served_whole_or_refused_before_a_byte():
         )
         ways: Any = {"transport": transport, "base_url": "http://127.0.0.1"}
         bodies = [
-            ("/v1/chat/completions", {"model": "scoring", "messages": says("x")}),
-            ("/v1/responses", {"model": "scoring", "input": "x"}),
+            ("/v1/chat/completions", {"model": "scoring", "messages": says("x"), "stream": True}),
+            ("/v1/responses", {"model": "scoring", "input": "x", "stream": True}),
             ("/ag-ui/scoring", {"messages": says("x")}),
         ]
         async with service.running(), httpx.AsyncClient(**ways, headers=as_caller(ADA)) as http:
             answers = await asyncio.gather(
-                *(http.post(path, json={**body, "stream": True}) for path, body in bodies * 24)
+                *(http.post(path, json=body) for path, body in bodies * 24)
             )
             runs = [run["status"] for run in service.list(Caller(name="ada"))]
         assert not service._streams
@@ -349,3 +350,36 @@ def test_streams_at_once_are_served_whole_or_refused_before_a_byte():
         else:
             assert "AX964" not in each.text
             assert re.search(r"\[DONE\]|response.completed|RUN_FINISHED", each.text)
+
+
+class Draws:
+    """A model that makes an image."""
+
+    async def reply(self, request: Request, emit: Any) -> Reply:
+        emit({"kind": "text", "text": "Here."})
+        return Reply(text="Here.", parts=(image(b"\x89PNG\r\n\x1a\n" + bytes(9000)),))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_reply_with_an_image_is_a_text_that_names_its_file(tmp_path, stream):
+    graph = RootGraph("drawing")
+    graph.create_node(Agent, name="draw", model=Draws())
+    graph.edge_from_entry("draw", {"message": ""})
+    graph.edge_to_exit("draw", {"message": ""})
+    files = RunFiles(tmp_path / "runs")
+    every = {"drawing": graph.build()}
+    service = RunService(MemoryJournal(), every, files=files, poll_seconds=0.01)
+    app = app_of(service, access(), protocols=PROTOCOLS)
+    with TestClient(app, base_url="http://127.0.0.1", headers=as_caller(ADA)) as http:
+        own: Any = http
+        at = openai.OpenAI(base_url="http://127.0.0.1/v1", api_key=ADA, http_client=own)
+        given: Any = {"model": "drawing", "messages": says("a leaf")}
+        if stream:
+            chunks = list(at.chat.completions.create(**given, stream=True))
+            said = "".join(each.choices[0].delta.content or "" for each in chunks if each.choices)
+        else:
+            said = str(at.chat.completions.create(**given).choices[0].message.content)
+        [run] = http.get("/v1/runs").json()["runs"]
+        [file] = http.get(f"/v1/runs/{run['run_id']}/files").json()["files"]
+    name = file["path"].removeprefix("made/")
+    assert said == f"Here.\n[image: {name}]"

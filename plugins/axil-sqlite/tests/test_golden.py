@@ -8,12 +8,14 @@ import asyncio
 import importlib.util
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from axil.plugin import JournalError
+from axil_cli.main import main
 from axil_journals import ReplayIndex, fork, steps
 from axil_sqlite import SqliteJournal, store
 
@@ -99,6 +101,29 @@ def test_its_runs_are_forked_and_its_threads_go_on(kept):
     )
     assert (result.output["answer"], result.attributes["turns"]) == (2, 4)
     assert kept.thread("t") == ["done", "next"]
+
+
+def test_the_way_back_makes_the_tables_of_the_version_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are those of its fixture, and its runs go on when they are brought up again."""
+
+    def shape(path: Path) -> set[Any]:
+        with closing(sqlite3.connect(path)) as connection:
+            sql = "select m.name, c.name, c.type, c.dflt_value, c.pk from sqlite_master m "
+            sql += "join pragma_table_info(m.name) c where m.type = 'table'"
+            return set(connection.execute(sql).fetchall())
+
+    shutil.copy(VERSIONS[-1], tmp_path / "runs.db")
+    assert main(["migrate", "--journal", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"format {store.VERSION}\n"
+    assert main(["migrate", "--back", "--journal", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"format {store.VERSION - 1}\n"
+    assert shape(tmp_path / "runs.db") == shape(VERSIONS[-2])
+    journal = SqliteJournal(tmp_path)
+    test_its_runs_go_on_and_nothing_that_was_done_is_done_again(journal)
+    assert journal.format == store.VERSION
+    journal.close()
 
 
 # ------------------------------------------------------------------------------------------------ t

@@ -26,7 +26,7 @@ from hypothesis import given, settings, strategies as st
 from axil import RootGraph
 from axil.plugin import JournalError
 from axil_control import Loop, Map
-from axil_journals import Entry, decode_value, encode_value
+from axil_journals import Entry, GroupCommit, decode_value, encode_value
 from axil_sqlite import SqliteJournal, parts
 from axil_sqlite.writer import Writer
 
@@ -1275,6 +1275,27 @@ def test_a_journal_that_is_closed_while_a_record_is_read_waits_for_its_end(tmp_p
     assert [number for number, _ in rest] == [1]
 
 
+def test_a_row_that_was_not_asked_for_is_committed_at_the_second_look(tmp_path, monkeypatch):
+    inside = sys.modules[GroupCommit.__module__]
+    monkeypatch.setattr(inside, "LAG", 3600)  # only the looks below
+    journal = SqliteJournal(tmp_path, sync="normal")
+
+    async def go() -> list[int]:
+        run, commits, loop = journal.open("r"), list[int](), asyncio.get_running_loop()
+        run.append(Entry("run"))
+        await (run.kept() or asyncio.sleep(0))
+        run.append(Entry("clock", data={"call": 1, "value": 1.0}))
+        for _ in range(2):
+            commits.append(journal.writer.commits)
+            journal.writer._keep_late(loop)
+        commits.append(journal.writer.commits)
+        run.close()
+        return commits
+
+    assert asyncio.run(go()) == [1, 1, 2]
+    journal.close()
+
+
 @pytest.mark.parametrize("sync", ["full", "normal"])
 def test_an_item_of_a_map_that_has_ended_is_safe_while_others_are_at_work(
     tmp_path: Path, sync: Any
@@ -1283,7 +1304,7 @@ def test_an_item_of_a_map_that_has_ended_is_safe_while_others_are_at_work(
 
     async def read(inputs: Any) -> dict[str, int]:
         if inputs["item"] == "slow":
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 60
             while sum(e.kind == "done" for e in beside.entries("r")) < 3:
                 assert time.monotonic() < deadline, "the items that have ended are not kept"
                 await asyncio.sleep(0.01)

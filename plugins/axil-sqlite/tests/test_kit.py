@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
-from axil import Workflow
+from axil import RootGraph, Workflow
 from axil_journals import LocalEngine
 from axil_sqlite import SqliteJournal
 from axil_testing.kit import EngineKit, JournalKit
@@ -63,3 +66,29 @@ class TestEngineOnSafeRows(EnginesOnIt):
 
 class TestEngineOnQuickRows(EnginesOnIt):
     sync = "normal"
+
+
+def test_a_run_that_another_engine_begins_at_this_moment_is_begun_once(tmp_path: Path) -> None:
+    graph = RootGraph("asks")
+
+    async def ask(inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        return {"said": await ctx.ask("Go?")}
+
+    graph.create_node(ask, name="ask")
+    graph.edge_from_entry("ask", {"x": ""})
+    graph.edge_to_exit("ask", {"said": ""})
+    workflow = graph.build()
+
+    async def started(**options: Any) -> str:
+        with closing(SqliteJournal(tmp_path)) as journal:
+            async with LocalEngine(journal, [workflow], loaded=0, **options) as engine:
+                return await engine.start(workflow, {"x": 1}, run_id="r")
+
+    def elsewhere(run_id: str) -> None:
+        """Begin it with another engine, between a look at the journal and the first entry."""
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(lambda: asyncio.run(started())).result(30)
+
+    assert asyncio.run(started(folder_of=elsewhere)) == "r"
+    with closing(SqliteJournal(tmp_path)) as journal:
+        assert [entry.kind for entry in journal.entries("r")] == ["run"]

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from axil_cli.main import main
-from axil_journals import Entry
+from axil_journals import Entry, Queue
 from axil_sqlite import SqliteJournal
 
 HEALTHY = 20
-DEATHS = 8
-"""The first death, and that of the trial beside others, if there is one; five alone; and one to
+DEATHS = 9
+"""The first death, and those of trials beside others, if there are any; five alone; and one to
 spare."""
 
 GRAPH = """
@@ -117,4 +117,34 @@ os._exit(0)
     writer.close()
     assert list(journal.take(9, 1.0)) == ["broke off", "taken"]
     assert list(journal.take(9, 1.0, lost=True)) == ["work"]
+    journal.close()
+
+
+def test_the_runs_of_a_dead_worker_are_taken_over_by_the_rules_of_their_queue(
+    tmp_path: Path,
+) -> None:
+    holder = """
+import sys, os
+from axil_journals import Entry
+from axil_sqlite import SqliteJournal
+journal = SqliteJournal(sys.argv[1], sync="normal")
+for name in ("a", "b", "c"):
+    writer = journal.open(name)
+    header = {"graph": "g", "digest": "", "place": {"queue": "q"}}
+    writer.append(Entry("run", data=header))
+    writer.close()
+assert sorted(journal.take(2, 1.0)) == ["a", "b"]
+os._exit(0)
+"""
+    words = [sys.executable, "-c", holder, str(tmp_path)]
+    subprocess.run(words, env=os.environ, timeout=60, check=True)
+    journal = SqliteJournal(tmp_path)
+    journal.set_queues([Queue(name="q", concurrency=1)])
+    assert list(journal.take(9, 1.0, lost=True)) == ["a"]
+    assert list(journal.take(9, 1.0, lost=True)) == []
+    assert list(journal.take(9, 1.0)) == []
+    journal.set_queues([Queue(name="q", calls=1, period_seconds=9.0)])
+    assert list(journal.take(9, 1.0, lost=True)) == ["b"]
+    assert list(journal.take(9, 9.0)) == []
+    assert list(journal.take(9, 10.0)) == ["c"]
     journal.close()

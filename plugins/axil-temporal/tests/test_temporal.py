@@ -24,6 +24,7 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 from axil import RootGraph
 from axil.plugin import EngineError
 from axil_cli.main import main
+from axil_control import Loop
 from axil_journals import LocalEngine, MemoryJournal
 from axil_sqlite import SqliteJournal
 from axil_temporal import TemporalEngine
@@ -62,7 +63,7 @@ def engine_of(server: Server, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
 
 async def asked(engine: TemporalEngine, run_id: str) -> None:
     """Wait until a run asks."""
-    async with asyncio.timeout(12):
+    async with asyncio.timeout(60):
         since = 0
         while not engine.get(run_id).questions:
             since = await engine.journal.changed(since, 0.05)
@@ -161,11 +162,73 @@ def test_temporal_has_ids_and_times_and_no_values(engine_of):
     assert not any(word in text for word in ("Ada", "secret", "Dear", "Sign as"))
 
 
+def test_temporal_shows_the_graph_and_the_nodes_at_work(engine_of):
+    async def go() -> None:
+        gate = asyncio.Event()
+
+        async def wait(inputs: dict[str, Any]) -> dict[str, Any]:
+            await gate.wait()
+            return inputs
+
+        flow = RootGraph("waiting")
+        flow.edge_from_entry(flow.create_node(wait, name="slow"), {"n": ""})
+        flow.edge_to_exit(flow.nodes["slow"], {"n": ""})
+        flow.build()
+        async with asyncio.timeout(60), engine_of(flow) as engine:
+            run_id = await engine.start(flow, {"n": 1})
+            handle, details = engine._handle(run_id), None
+            while not details:  # a heartbeat comes each two seconds
+                found = await handle.describe()
+                for each in found.raw_description.pending_activities:
+                    details = [json.loads(one.data) for one in each.heartbeat_details.payloads]
+                if details and not details[0]["at_work"]:
+                    details = None
+                await asyncio.sleep(0.1)
+            assert details[0]["at_work"][0].startswith("slow (")
+            digest = flow.plan.graph.digest
+            assert await found.memo() == {"run": run_id, "graph": "waiting", "digest": digest}
+            assert await found.static_summary() == "waiting"
+            gate.set()
+            assert (await engine.result(run_id)).status == "done"
+
+    asyncio.run(go())
+
+
+def test_a_loop_of_many_rounds_costs_temporal_nothing(engine_of):
+    """A history is bounded; the rounds are in the journal, where each supersedes the one before."""
+    rounds = 200_000 if LONG else 1000
+
+    async def turn(attributes: dict[str, Any]) -> dict[str, Any]:
+        attributes["n"] += 1
+        return {"n": attributes["n"]}
+
+    flow = RootGraph("turning", attributes={"n": 0})
+    given = {"pull_keys": {"n": ""}, "push_keys": {"n": ""}}
+    loop = flow.create_node(Loop, name="loop", max_iterations=rounds, **given)
+    node = loop.create_node(turn, name="turn", **given)
+    loop.edge_from_controller(node, {})
+    loop.edge_to_controller(node, {"n": ""})
+    flow.edge_from_entry(loop, {})
+    flow.edge_to_exit(loop, {"n": ""})
+    flow.build()
+
+    async def go() -> None:
+        async with asyncio.timeout(600), engine_of(flow) as engine:
+            run_id = await engine.start(flow, {})
+            assert (await engine.result(run_id)).output["n"] == rounds
+            handle = engine._handle(run_id)
+            await handle.result()
+            # some for each time that the machine was too slow to give a sign of life
+            assert len((await handle.fetch_history()).events) <= rounds // 50
+
+    asyncio.run(go())
+
+
 def test_a_run_that_is_cancelled_in_temporal_ends_in_the_journal(engine_of):
     flow = letters()
 
     async def go() -> None:
-        async with engine_of(flow) as engine, asyncio.timeout(12):
+        async with engine_of(flow) as engine, asyncio.timeout(60):
             run_id = await engine.start(flow, {"to": "Ada"})
             await asked(engine, run_id)
             await engine._handle(run_id).cancel()
@@ -192,7 +255,7 @@ def test_a_schedule_starts_runs_with_its_input_which_temporal_never_sees(engine_
     graph.build()
 
     async def go() -> None:
-        async with engine_of(graph) as engine, asyncio.timeout(12):
+        async with engine_of(graph) as engine, asyncio.timeout(60):
             await engine.schedule("daily", graph, {"to": "Ada"}, cron=["0 9 * * *"])
             await engine.schedule("daily", graph, {"to": "Bob"}, cron=["30 8 * * MON-FRI"])
             handle = engine._connected.get_schedule_handle(f"{engine.queue}/daily")

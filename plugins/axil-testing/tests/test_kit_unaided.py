@@ -5,14 +5,16 @@ are wrong on purpose are caught.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from axil_agent import Scripted
-from axil_models import ContextBlock, Reply
-from axil_testing.kit import AnswerKit, check
+from axil_models import ContextBlock, Line, Reply, Request
+from axil_testing.kit import AnswerKit, TalkKit, check
 from axil_testing.kit.unaided import model_kit, provider_lines
 
 
@@ -141,6 +143,7 @@ def test_a_model_says_by_itself_how_it_is_tested():
 
     assert kit_of("offline") == ("AnswerKit", None, "")
     assert kit_of("speaks_chat") == ("ModelKit", "chat", "")
+    assert kit_of("speaks_realtime") == ("TalkKit", None, "")
     assert kit_of()[2].startswith("it says neither what its service speaks")
     assert kit_of("speaks_volapük")[2].startswith('the stub does not speak "volapük"')
     assert kit_of("speaks_chat", Config=None)[2].startswith("its Config has no base_url")
@@ -164,3 +167,37 @@ def test_a_provider_without_the_argument_is_asked_for_its_own_texts(tmp_path):
     assert lines["texts"] == ("The cat is called Ada.",)
     assert "texts" not in provider_lines(Reported, config)
     assert lines["make"](type("Test", (), {"folder": tmp_path})()).path == str(tmp_path / "notes")
+
+
+class Rude:
+    """A model that talks, and hears nothing, never stops and calls no tools."""
+
+    def __init__(self, server: Any) -> None:
+        self.server = server
+
+    @asynccontextmanager
+    async def talking(self, line: Line) -> AsyncGenerator[Rude]:
+        yield self
+
+    async def listen(self, request: Request, emit: Any) -> bool:
+        return True
+
+    async def reply(self, request: Request, emit: Any) -> Reply:
+        return Reply(text="Good day.", finish="stop")
+
+
+def test_a_model_that_talks_and_breaks_laws_is_caught():
+    class TestRude(TalkKit):
+        def make(self, server: Any = None) -> Any:
+            return Rude(server)
+
+    found = {outcome.law for outcome in check(TestRude).failures}
+    assert {
+        "a reply is spoken and its text is shown",
+        "what is heard is a part of the reply and the end is no turn",
+        "an interruption ends a reply with the words that were played",
+        "tools are called and their results go back",
+        "a lost connection is made anew",
+        "a refusal of the service is an error without the key",
+        "hanging up ends what is awaited",
+    } <= found

@@ -44,7 +44,7 @@ def test_it_does_not_see_what_a_thread_of_before_does(tmp_path: Path) -> None:
     begin = threading.Event()
 
     def removing() -> None:
-        begin.wait(10)
+        begin.wait(60)
         os.remove(path)
 
     thread = threading.Thread(target=removing)

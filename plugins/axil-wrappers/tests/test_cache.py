@@ -346,6 +346,15 @@ def test_a_file_that_is_none_of_ours_is_not_used(tmp_path, content):
     assert store.get(digest, None) is None
 
 
+@pytest.mark.parametrize("part", [{"outcome": "y"}, {"at": 1e12}, {"at": float("nan")}])
+def test_an_outcome_that_was_changed_since_it_was_written_is_not_used(tmp_path, part):
+    store, digest = FolderStore(tmp_path), "ab" * 32
+    store.put(digest, "x")
+    (file,) = tmp_path.rglob("*.json")
+    file.write_text(json.dumps({**json.loads(file.read_text()), **part}))
+    assert store.get(digest, None) is None
+
+
 def test_a_folder_that_cannot_be_written_to_costs_no_outcome(tmp_path, stage, caplog):
     (tmp_path / "file").write_text("in the way")
     with caplog.at_level(logging.WARNING):

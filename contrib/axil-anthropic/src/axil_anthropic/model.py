@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
 
+from axil_anthropic.batch import AnthropicBatches
+from axil_anthropic.provided import KINDS, provided
 from axil_anthropic.sending import EXTRA, conversation, marked, tool, tool_choice, with_text
 from axil_anthropic.streamed import StreamedReply, joined
 from axil_models import (
@@ -25,6 +27,7 @@ from axil_models import (
     Showing,
     Usual,
     check_modalities,
+    current_batches,
     parameters_of_sdk,
     reading_reply,
     sdk_arguments,
@@ -74,6 +77,7 @@ class AnthropicModel(Remote):
 
     examples = ({"name": "a-model", "api_key": {"env": "ANTHROPIC_API_KEY"}},)
     capabilities = ("speaks_messages", "seals")
+    provider_tools = KINDS
 
     Config = AnthropicConfig
     service: Service[AsyncAnthropic]
@@ -136,6 +140,18 @@ class AnthropicModel(Remote):
 
     async def _answered(self, asked: dict[str, Any], emit: Emit) -> tuple[Reply, str]:
         """Return the answer, and the container in which the service continues it."""
+        if (batches := current_batches()) is not None:
+            container = ""
+
+            def read(body: Mapping[str, Any], show: Showing) -> Reply:
+                nonlocal container
+                whole = StreamedReply(show, self._origin(asked))
+                whole.take_whole(body)
+                container = whole.container
+                return whole.reply(self.config.prices)
+
+            reply = await batches.reply(AnthropicBatches(self.service), asked, emit, read)
+            return reply, container
 
         async def attempt(client: AsyncAnthropic, show: Showing) -> tuple[Reply, str]:
             create: Any = client.messages.create
@@ -153,6 +169,10 @@ class AnthropicModel(Remote):
 
         return await self.service.call(attempt, emit)
 
+    def without_batches(self) -> str:
+        """Return the reason why it cannot be asked in batches; empty: it can."""
+        return ""
+
     def _asked(self, request: Request, form: Form = "auto") -> dict[str, Any]:
         """Return the request as the API takes it, but for the form of the reply."""
         asked = self.config.settings_for(request, _REFUSED)
@@ -167,7 +187,11 @@ class AnthropicModel(Remote):
             asked["output_config"] = {**(asked.get("output_config") or {}), "effort": effort}
         choice = tool_choice(asked.pop("tool_choice", None), asked.pop("parallel_tool_calls", None))
         if request.tools:
-            asked["tools"] = [tool(each) for each in request.tools]
+            own, more = provided([each for each in request.tools if each.kind])
+            given: Mapping[str, str] = asked.get("extra_headers") or {}
+            headers: dict[str, str] = {**more.pop("extra_headers", {}), **given}
+            asked |= {**more, **({"extra_headers": headers} if headers else {})}
+            asked["tools"] = [*own, *(tool(each) for each in request.tools if not each.kind)]
             asked["tool_choice"] = choice
         messages = list(request.messages)
         if request.output is not None and form == "prompt":

@@ -10,6 +10,7 @@ from axil_models import (
     Part,
     ToolSpec,
     content_text,
+    is_content,
     kept_for,
     part_bytes,
     parts_of,
@@ -71,13 +72,11 @@ def with_text(system: str | list[dict[str, Any]], text: str) -> str | list[dict[
 def _blocks(given: Message, role: str, origin: str) -> list[dict[str, Any]]:
     content = given.get("content")
     if role == "tool":
-        return [
-            {
-                "type": "tool_result",
-                "tool_use_id": str(given.get("tool_call_id") or ""),
-                "content": valid_text(content_text(content)) or " ",
-            }
-        ]
+        result: Any = valid_text(content_text(content)) or " "
+        if is_content(content):  # of a computer: a picture of its screen
+            result = [_part(part) for part in parts_of(content)]
+        id = str(given.get("tool_call_id") or "")
+        return [{"type": "tool_result", "tool_use_id": id, "content": result}]
     if role == "assistant":
         kept = kept_for(given, EXTRA, origin) or {}
         if "content" in kept:

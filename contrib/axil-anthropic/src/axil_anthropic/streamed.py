@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from axil_anthropic.provided import used_by
 from axil_anthropic.sending import EXTRA
 from axil_models import (
     BrokenOff,
@@ -73,6 +74,8 @@ class StreamedReply:
 
         message: Any = Message.construct(**body)
         self._model, self._finish = str(message.model or ""), str(message.stop_reason or "")
+        container = getattr(message, "container", None)
+        self.container = str(container.id) if container is not None else self.container
         self._count(message.usage)
         for at, block in enumerate(message.content):
             self._begin(at, block)
@@ -158,6 +161,9 @@ class StreamedReply:
         finish = _FINISH.get(self._finish, self._finish)
         notes = [note for block in blocks for note in block.get("citations") or ()]
         has_more = has_more or finish == "pause_turn"
+        used = used_by(blocks)
+        for part in used:
+            self._show({"kind": "part", "part": part})
         return Reply(
             text=text,
             tool_calls=tuple(calls),
@@ -168,6 +174,7 @@ class StreamedReply:
             parts=distinct(
                 [
                     *reasoning_parts(block.get("thinking", "") for block in blocks),
+                    *used,
                     *map(_cited, notes),
                     *refusal_parts([text] if finish == "refusal" else ()),
                 ]
@@ -184,6 +191,7 @@ class StreamedReply:
             output_tokens=counts.get("output_tokens", 0),
             cached_tokens=cached,
             reasoning_tokens=counts.get("thinking_tokens", 0),
+            cache_write_tokens=counts.get("cache_creation_input_tokens", 0),
         )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 from pydantic import Field, ValidationError
 
 from axil import ConfigError, Problem
+from axil_gemini.provided import KINDS, provided
 from axil_gemini.sending import conversation, tool, tool_config
 from axil_gemini.streamed import StreamedReply
 from axil_models import (
@@ -85,6 +86,7 @@ class GeminiModel(Remote):
     """
 
     examples = ({"name": "a-model", "api_key": {"env": "GEMINI_API_KEY"}},)
+    provider_tools = KINDS
     capabilities = ("speaks_generate", "seals", "not_refuses", "not_textual_arguments")
 
     Config = GeminiConfig
@@ -170,7 +172,12 @@ class GeminiModel(Remote):
         choice = tool_config(config.pop("tool_choice", None))
         config.pop("parallel_tool_calls", None)  # the API has no such setting
         if request.tools:
-            config["tools"] = [{"function_declarations": [tool(each) for each in request.tools]}]
+            own, more = provided([each for each in request.tools if each.kind])
+            functions = [tool(each) for each in request.tools if not each.kind]
+            config = {**more, **config}
+            declared = [{"function_declarations": functions}] if functions else []
+            if own or declared:
+                config["tools"] = [*own, *declared]
             if choice is not None:
                 config["tool_config"] = choice
         messages = list(request.messages)

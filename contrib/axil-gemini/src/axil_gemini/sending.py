@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from axil.plugin import Message
+from axil_gemini.provided import seen
 from axil_models import Part, ToolSpec, content_text, kept_for, parts_of, unsendable, valid_text
 
 EXTRA: Final = "gemini"
@@ -18,15 +19,15 @@ def conversation(messages: Sequence[Message], origin: str) -> tuple[str, list[di
     """Return the system text, and contents of alternating roles, neighbours of one role joined."""
     system: list[str] = []
     lines: list[dict[str, Any]] = []
-    names: dict[str, str] = {}
+    calls: dict[str, Mapping[str, Any]] = {}
     for each in messages:
         role = str(each.get("role") or "user")
         if role in ("system", "developer"):
             system.append(valid_text(content_text(each.get("content"))))
             continue
-        names |= {str(call["id"]): str(call["name"]) for call in each.get("tool_calls") or ()}
+        calls |= {str(call["id"]): call for call in each.get("tool_calls") or ()}
         side = "model" if role == "assistant" else "user"
-        parts = _parts(each, role, names, origin)
+        parts = _parts(each, role, calls, origin)
         if lines and lines[-1]["role"] == side:
             lines[-1]["parts"] += parts
         elif parts:
@@ -35,15 +36,19 @@ def conversation(messages: Sequence[Message], origin: str) -> tuple[str, list[di
 
 
 def _parts(
-    given: Message, role: str, names: Mapping[str, str], origin: str
+    given: Message, role: str, calls: Mapping[str, Mapping[str, Any]], origin: str
 ) -> list[dict[str, Any]]:
     content = given.get("content")
     if role == "tool":
         id = str(given.get("tool_call_id") or "")
-        response = {
-            "name": names.get(id) or str(given.get("name") or ""),
+        call = calls.get(id) or {"name": given.get("name") or ""}
+        response: dict[str, Any] = {
+            "name": str(call["name"]),
             "response": {"result": valid_text(content_text(content))},
         }
+        arguments: Any = call.get("arguments") or {}
+        if call["name"] == "computer" and "action" in arguments:
+            response = seen(arguments, parts_of(content))
         return [{"function_response": {**_id(id), **response}}]
     if role == "assistant":
         kept = kept_for(given, EXTRA, origin) or {}

@@ -7,6 +7,7 @@ import json
 import re
 from typing import Any, Final
 
+from axil_gemini.provided import acted, used_by
 from axil_gemini.sending import EXTRA, OURS
 from axil_models import (
     BrokenOff,
@@ -19,6 +20,7 @@ from axil_models import (
     Usage,
     citation,
     distinct,
+    made_audio,
     made_image,
     reasoning_parts,
 )
@@ -47,6 +49,9 @@ class StreamedReply:
         self._parts: list[dict[str, Any]] = []
         self._text: list[str] = []
         self._calls: list[ToolCall] = []
+        self._functions = {each.name for each in request.tools if not each.kind}
+        computers = [each.options for each in request.tools if each.kind == "computer"]
+        self._computer = computers[0] if computers else None
         self._before = sum(len(m.get("tool_calls") or ()) for m in request.messages)
         self._made: list[dict[str, Any]] = []
         self._partial: Any = None
@@ -54,6 +59,8 @@ class StreamedReply:
         self._arguments: dict[str, Any] = {}
         self._model = self._finish = ""
         self._usage = Usage()
+        self._is_kept = False
+        """The parts go back as they came, also without signatures."""
 
     def take(self, chunk: Any) -> None:
         """Take in a chunk of the stream."""
@@ -95,24 +102,28 @@ class StreamedReply:
             part.thought_signature, self._signature = self._signature, None
             number = len(self._calls)
             id = call.id or f"{OURS}{self._before + number}"
-            self._calls.append(
-                ToolCall(id=id, name=call.name or "", arguments=dict(call.args or {}))
-            )
-            arguments = json.dumps(call.args or {}, ensure_ascii=False)
+            name, args = call.name or "", dict(call.args or {})
+            if self._computer is not None and name not in self._functions:
+                name, args = "computer", acted(name, args, self._computer)
+                self._is_kept = True
+            self._calls.append(ToolCall(id=id, name=name, arguments=args))
+            arguments = json.dumps(args, ensure_ascii=False)
             self._show(
                 {
                     "kind": "tool_call_delta",
                     "index": number,
                     "id": id,
-                    "name": call.name or "",
+                    "name": name,
                     "arguments": arguments,
                 }
             )
         elif part.inline_data is not None and part.inline_data.data:
             blob = part.inline_data
-            if str(blob.mime_type or "").startswith("image/"):
-                data = base64.b64encode(blob.data).decode()
-                self._put(made_image(data, str(blob.mime_type)))
+            media, data = str(blob.mime_type or ""), base64.b64encode(blob.data).decode()
+            if media.startswith("image/"):
+                self._put(made_image(data, media))
+            elif media.startswith("audio/"):
+                self._put(made_audio(data, media))
         kept = part.model_dump(mode="json", exclude_none=True)
         last = self._parts[-1] if self._parts else {}
         if set(kept) == set(last) == {"text"}:
@@ -155,7 +166,11 @@ class StreamedReply:
         if self._finish in _FILTERED:
             finish = "filter"
         kept = [part for part in self._parts if part.get("text") != "" or len(part) > 1]
-        signed = any("thought_signature" in part for part in self._parts)
+        wanted = {"thought_signature", "executable_code", "tool_call"}
+        signed = self._is_kept or any(wanted & part.keys() for part in self._parts)
+        used = used_by(self._parts)
+        for part in used:
+            self._show({"kind": "part", "part": part})
         return Reply(
             text="".join(self._text),
             tool_calls=tuple(self._calls),
@@ -163,7 +178,7 @@ class StreamedReply:
             finish="tools" if self._calls and finish == "stop" else finish,
             model=self._model,
             extra={EXTRA: {"origin": self._origin, "parts": kept}} if signed else {},
-            parts=distinct([*reasoning_parts(self._thoughts), *self._made]),
+            parts=distinct([*reasoning_parts(self._thoughts), *used, *self._made]),
         )
 
 

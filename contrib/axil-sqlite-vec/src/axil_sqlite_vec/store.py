@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -90,8 +90,8 @@ class SqliteVecStore:
 
     def _opened(self) -> Any:
         if self._open is None:
-            apsw, vec = (cast("Any", import_module(each)) for each in ("apsw", "sqlite_vec"))
-
+            apsw: Any = import_module("apsw")
+            vec: Any = import_module("sqlite_vec")
             try:
                 Path(self.config.path).parent.mkdir(parents=True, exist_ok=True)
                 db = apsw.Connection(self.config.path)

@@ -25,11 +25,12 @@ from typing import (
     overload,
 )
 
-from axil.builder.workflow import S, Workflow
+from axil.builder.workflow import RunInput, Workflow
 from axil.compiler.bodies import is_async
+from axil.compiler.declared import undeclared
 from axil.compiler.nodes import FunctionNode, takes_name_first
 from axil.compiler.planner import CompileOptions, is_conversation
-from axil.contract.node import Edge, NodeContract
+from axil.contract.node import Edge
 from axil.errors import (
     GraphWarning,
     NotBuilt,
@@ -44,6 +45,7 @@ from axil.kernel.joins import Join
 from axil.kernel.plan import CycleLimit
 from axil.kernel.state import Schema
 from axil.kernel.tokens import ENTRY, EXIT, Effects
+from axil.kernel.values import type_of
 from axil.spec.check import shortest_path
 from axil.spec.graph import (
     ComponentRef,
@@ -57,7 +59,16 @@ from axil.spec.graph import (
 )
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
     from axil.builder.options import EdgeOptions, NodeOptions, RootOptions, SubgraphOptions
+    from axil.compiler.migrations import Migration
+
+    Taken = TypeVar("Taken", default=RunInput)
+    Given = TypeVar("Given", default=dict[str, Any])
+    Final = TypeVar("Final", default=dict[str, Any])
+else:
+    Taken, Given, Final = TypeVar("Taken"), TypeVar("Given"), TypeVar("Final")
 
 P = ParamSpec("P")
 N = TypeVar("N")
@@ -74,7 +85,7 @@ class Names(Protocol):
 
 Keys = Mapping[str, str] | Names | None
 """The fields that an edge carries, perhaps with descriptions."""
-EdgeFunction = Callable[..., Any] | ComponentRef | str | Mapping[str, Any] | None
+EdgeFunction = Callable[..., object] | ComponentRef | str | Mapping[str, object] | None
 """A condition or a processor: a callable, or the name of an installed one."""
 
 _MESSAGE: Mapping[str, str] = {"message": ""}
@@ -82,16 +93,16 @@ _MESSAGE: Mapping[str, str] = {"message": ""}
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
-_UNSET: Any = object()
+_UNSET = object()
 _SPECIAL = {"entry": ENTRY, "start": ENTRY, "exit": EXIT, "end": EXIT}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EdgeHandle:
     """An edge, as ``create_edge`` returns it."""
 
-    sender: Any
-    receiver: Any
+    sender: object
+    receiver: object
     spec: EdgeSpec
 
     @property
@@ -104,7 +115,7 @@ class Template(Protocol[M_co]):
     """A maker of nodes, with settings of its own, for ``Graph.create_node``."""
 
     @property
-    def settings(self) -> Mapping[str, Any]: ...
+    def settings(self) -> Mapping[str, object]: ...
     def create_in(self, graph: Graph, /, *args: Any, **options: Any) -> M_co: ...
 
 
@@ -119,26 +130,27 @@ class NodeClass(Protocol[P, M_co]):
 class Runs(Protocol):
     """A node with a method that is its body; the settings of its class are its own affair."""
 
-    def run(self, *args: Any, **named: Any) -> Any: ...
+    def run(self, *args: Any, **named: Any) -> object: ...
 
 
 class Calls(Protocol):
     """A node that is called."""
 
-    def __call__(self, *args: Any, **named: Any) -> Any: ...
+    def __call__(self, *args: Any, **named: Any) -> object: ...
 
 
 class Forwards(Protocol):
     """A node with a function that is its body, as ``CustomNode``."""
 
-    forward: Any
+    @property
+    def forward(self) -> object: ...
 
 
 class Configured(Protocol):
     """A component that is made of a config."""
 
     @property
-    def Config(self) -> Any: ...  # what its class has
+    def Config(self) -> object: ...  # what its class has
 
 
 R = TypeVar("R", bound=Runs | Calls | Forwards | Configured)
@@ -164,18 +176,18 @@ class Graph:
         *,
         pull_keys: Keys = None,
         push_keys: Keys = None,
-        attributes: Mapping[str, Any] | None = None,
-        state: Any = None,
-        nodes: Sequence[Any] | None = None,
-        edges: Sequence[Any] | None = None,
-        build_func: Callable[[Any], Any] | None = None,
+        attributes: Mapping[str, object] | None = None,
+        state: object = None,
+        nodes: Sequence[object] | None = None,
+        edges: Sequence[object] | None = None,
+        build_func: Callable[[Any], object] | None = None,
         cycles: Literal["allow", "forbid"] = "forbid",
         limits: Limits | None = None,
         cycle_limits: Mapping[str, CycleLimit] | None = None,
         keep: bool = False,
         state_version: int = 1,
-        migrations: Mapping[int, Callable[[dict[str, Any]], Mapping[str, Any]]] | None = None,
-        node_wrappers: Mapping[Any, Sequence[Any]] | Sequence[Any] | None = None,
+        migrations: Mapping[int, Migration] | None = None,
+        node_wrappers: Mapping[Any, Sequence[object]] | Sequence[object] | None = None,
     ) -> None:
         """See ``GraphSpec`` for what the options mean.
 
@@ -196,22 +208,23 @@ class Graph:
         self._schema = _schema(state)
         self._attributes = dict(attributes or {})
         self._cycles: Literal["allow", "forbid"] = cycles
-        by_type: Mapping[Any, Sequence[Any]] = (
+        by_type: Mapping[object, Sequence[object]] = (
             node_wrappers if isinstance(node_wrappers, Mapping) else {"*": node_wrappers or ()}
         )
         self._usual = [
             (kind, [ComponentRef.of(wrapper) for wrapper in wrappers])
             for kind, wrappers in by_type.items()
+            if wrappers or kind != "*"
         ]
         self._fitting = set[int]()  # those of the usual that fit a node
         self._limits, self._cycle_limits = limits or Limits(), dict(cycle_limits or {})
-        self._version: tuple[int, Mapping[int, Any]] = state_version, dict(migrations or {})
-        self._components: dict[str, Any] = {}
+        self._version: tuple[int, Mapping[int, object]] = state_version, dict(migrations or {})
+        self._components: dict[str, object] = {}
         self._specs: dict[str, NodeSpec] = {}
         self._position: dict[str, int] = {}  # of each node in their order
         self._edges: list[EdgeSpec] = []
         self._names: dict[int, str] = {}  # of components, by identity
-        self._edge_keys: set[tuple[Any, ...]] = set()  # what tells edges apart
+        self._edge_keys: set[tuple[object, ...]] = set()  # what tells edges apart
         self._routers: dict[str, RouterSpec] = {}
         self._after: dict[str, list[str]] = {}  # of each node: where its trigger edges lead
         self._entered = set[str]()  # the nodes that these lead to
@@ -292,22 +305,22 @@ class Graph:
 
     def _made(
         self,
-        kind: Any,
-        *args: Any,
+        kind: object,
+        *args: object,
         name: str = "",
-        pull_keys: Any = _UNSET,
-        push_keys: Any = _UNSET,
-        attributes: Mapping[str, Any] | None = None,
-        join: str | ComponentRef | Join | Mapping[str, Any] | None = None,
-        merge: Any = None,
+        pull_keys: object = _UNSET,
+        push_keys: object = _UNSET,
+        attributes: Mapping[str, object] | None = None,
+        join: str | ComponentRef | Join | Mapping[str, object] | None = None,
+        merge: object = None,
         lane: str | None = None,
         resources: Mapping[str, float] | None = None,
         effects: Effects | None = None,
         inline: bool = False,
-        wrappers: Sequence[Any] = (),
+        wrappers: Sequence[object] = (),
         collect: str | Sequence[str] = (),
-        **settings: Any,
-    ) -> Any:
+        **settings: object,
+    ) -> object:
         self.check_open()
         if getattr(kind, "root_only", False):
             raise self.error(
@@ -321,8 +334,8 @@ class Graph:
             name, *args = args  # type: ignore[assignment]
         self._expect("resources", resources, Mapping, 'amounts by name: {"gpus": 1}')
         component, use = self._component(kind, args, settings)
-        contract = None if component is None else NodeContract.of(component)
-        name = _checked_name(name or (contract.name if contract is not None else "") or "")
+        own_name = getattr(component, "name", None)
+        name = _checked_name(name or own_name or "")
         if name.lower() in self.reserved_names:
             raise self.error(
                 "AX122",
@@ -341,10 +354,12 @@ class Graph:
             component.push_keys = component.push_keys if push_keys is _UNSET else push_keys
             component._attributes.update(attributes or {})
             attributes = None
-        elif contract is not None and contract.name == "":
-            contract.component.name = name
+        elif own_name == "" and component is not None:
+            component.name = name
         if inline and component is not None:
             cast("Any", component).inline = True
+        pull = getattr(component, "pull_default", None) if pull_keys is _UNSET else pull_keys
+        push = getattr(component, "push_default", None) if push_keys is _UNSET else push_keys
         self._position[name] = len(self._position)
         self._components[name] = component
         if component is not None:
@@ -364,16 +379,18 @@ class Graph:
             wrappers=with_usual_wrappers(
                 [*map(ComponentRef.of, self._listed("wrappers", wrappers)), *_collecting(collect)],
                 self._usual_of(component, use),
-            ),
-            pull=contract and contract.pull if pull_keys is _UNSET else self._rules(pull_keys),
-            push=contract and contract.push if push_keys is _UNSET else self._rules(push_keys),
+            )
+            if wrappers or collect or self._usual
+            else (),
+            pull=self._rules(pull),
+            push=self._rules(push),
             attributes=attributes,
             extras={"resources": dict(resources)} if resources else {},
         )
         return component if component is not None else name
 
     def _component(
-        self, kind: Any, args: Sequence[Any], settings: Mapping[str, Any]
+        self, kind: object, args: Sequence[object], settings: Mapping[str, object]
     ) -> tuple[Any, ComponentRef | None]:
         if isinstance(kind, str):
             return None, ComponentRef(type=kind, config=settings)
@@ -395,7 +412,7 @@ class Graph:
             return FunctionNode(kind), None
         return kind, None
 
-    def _usual_of(self, component: Any, use: ComponentRef | None) -> list[ComponentRef]:
+    def _usual_of(self, component: object, use: ComponentRef | None) -> list[ComponentRef]:
         names = {"*"}
         if use is not None:
             names.add(use.type)
@@ -439,7 +456,7 @@ class Graph:
         formatter: object = None,
         parser: object = None,
         carry: Edge | None = None,
-        state_filter: Callable[..., Any] | None = None,
+        state_filter: Callable[..., object] | None = None,
         group: str = "",
     ) -> EdgeHandle:
         """Connect two nodes, given themselves or by name.
@@ -460,7 +477,7 @@ class Graph:
         """
         self.check_open()
         source, target = self.end(sender, "sender"), self.end(receiver, "receiver")
-        if sum(x is not None for x in (process, formatter, parser)) > 1:
+        if (process is not None) + (formatter is not None) + (parser is not None) > 1:
             message = (
                 f"the edge {source}->{target} has more than one of process, formatter, parser."
             )
@@ -501,7 +518,12 @@ class Graph:
         return [self.create_edge(*edge) for edge in edges]
 
     def create_router(
-        self, sender: object, ask: Callable[..., Any], targets: Sequence[object], *, group: str = ""
+        self,
+        sender: object,
+        ask: Callable[..., object],
+        targets: Sequence[object],
+        *,
+        group: str = "",
     ) -> list[EdgeHandle]:
         """Let ``ask(state)`` choose among ``targets``, once per firing of ``sender``.
 
@@ -599,7 +621,7 @@ class Graph:
             state_version=self._version[0],
             migrations=self._version[1],
             limits=self._limits,
-            extras={"warnings": outside} if (outside := self._outside_conversation()) else {},
+            extras={"warnings": found} if (found := self._doubts()) else {},
         )
 
     # -- for subclasses
@@ -643,7 +665,7 @@ class Graph:
         edge = next(naming, None)
         return "" if edge is None else f"its edge {edge.source}->{edge.target} names fields"
 
-    def _outside_conversation(self) -> tuple[Problem, ...]:
+    def _doubts(self) -> tuple[Problem, ...]:
         """Return a warning (AX174) where agents do not see the conversation around their graph."""
         around = None if self.owner is None else self.owner.schema
         if around is None or not is_conversation(around) or self._schema is not None:
@@ -661,28 +683,28 @@ class Graph:
         )
         return (Problem("AX174", self.place, message, hint, severity="warning"),)
 
-    def _keys(self, keys: Any) -> Mapping[str, str] | None:
+    def _keys(self, keys: object) -> Mapping[str, str] | None:
         if keys is None:
             return {} if self._schema is not None and self._schema.closed else _MESSAGE
-        return (
-            dict(cast("Mapping[str, str]", keys))
-            if isinstance(keys, Mapping)
-            else dict.fromkeys(self._listed("the fields of an edge", keys), "")
-        )
+        # lists and dicts are known by their class; an abstract one is asked in Python
+        if type_of(keys) is not list and isinstance(keys, (dict, Mapping)):
+            return dict(cast("Mapping[str, str]", keys))
+        return dict.fromkeys(self._listed("the fields of an edge", keys), "")
 
-    def _rules(self, given: Any) -> Any:
-        whole = given is None or isinstance(given, Mapping)
-        return cast("Any", given) if whole else dict.fromkeys(self._listed("fields", given), "")
+    def _rules(self, given: object) -> Mapping[str, Any] | None:
+        if given is None or isinstance(given, (dict, Mapping)):
+            return cast("Mapping[str, object] | None", given)
+        return dict.fromkeys(self._listed("fields", given), "")
 
-    def _expect(self, what: str, given: Any, kind: type, expected: str) -> None:
+    def _expect(self, what: str, given: object, kind: type, expected: str) -> None:
         """Raises: SpecError (AX131): an argument is neither None nor of its class."""
         if given is not None and not isinstance(given, kind):
             raise self._unfit(what, given, expected)
 
-    def _unfit(self, what: str, given: Any, expected: str) -> SpecError:
+    def _unfit(self, what: str, given: object, expected: str) -> SpecError:
         return self.error("AX131", f"{what}: expected {expected}, found {given!r:.80}.")
 
-    def _listed(self, what: str, given: Any) -> Any:
+    def _listed(self, what: str, given: object) -> Any:
         """Return a list. Raises: SpecError (AX176): it is a text."""
         if isinstance(given, str):
             message = f'expected {what} as a list, found "{given}".'
@@ -698,7 +720,7 @@ class Graph:
         Raises: SpecError (AX104, AX125): there is no such node.
         """
         if isinstance(given, str):
-            name = self._token(given)
+            name = given if given in self._specs else _SPECIAL.get(given.lower(), given)
             if name in self._specs or name in (ENTRY, EXIT):
                 return name
             hint = did_you_mean(given, self._specs) or f"Nodes: {format_names(list(self._specs))}."
@@ -712,9 +734,6 @@ class Graph:
             f'the {role} "{named}" is not a node of this graph.{same}',
             "Connect nodes made by this graph.",
         )
-
-    def _token(self, name: str) -> str:
-        return name if name in self._specs else _SPECIAL.get(name.lower(), name)
 
     def add_edge(self, edge: EdgeSpec, sender: object, receiver: object) -> EdgeHandle:
         """Add an edge. Raises: SpecError: AX106 there is one; AX111 it closes a cycle."""
@@ -782,20 +801,27 @@ class Graph:
                 self.create_edge(*edge)
 
 
-class RootGraph(Graph, Workflow[S]):
+class RootGraph(Graph, Workflow[Taken, Given, Final]):
     """A graph that can be run: ``build`` it, then ``invoke``, ``run`` or ``stream`` it, as often
     and as concurrently as you like.
+
+    ``RootGraph[Topic, Brief]("brief")`` says what it takes and gives: to type checkers, which know
+    it of a typed state, and to the check, which holds the keys of edges against it.
     """
 
     root_only = True
 
     @overload
     def __init__(
-        self: RootGraph[M], name: str, *, state: type[M], **options: Unpack[RootOptions]
+        self: RootGraph[RunInput | M, M, M],
+        name: str,
+        *,
+        state: type[M],
+        **options: Unpack[RootOptions],
     ) -> None: ...
     @overload
     def __init__(
-        self: RootGraph[dict[str, Any]],
+        self,
         name: str,
         *,
         state: Literal["messages"] | None = ...,
@@ -803,7 +829,7 @@ class RootGraph(Graph, Workflow[S]):
     ) -> None: ...
     @overload
     def __init__(
-        self: RootGraph[Any], name: str, *, state: Schema, **options: Unpack[RootOptions]
+        self: RootGraph[Any, Any, Any], name: str, *, state: Schema, **options: Unpack[RootOptions]
     ) -> None: ...
     def __init__(self, name: str, **options: Any) -> None:
         """Take the ``options`` of ``Graph``, and ``hooks``, a pluggy manager, and ``registry``, the
@@ -813,14 +839,21 @@ class RootGraph(Graph, Workflow[S]):
         Workflow.__init__(self, None, CompileOptions(hooks=hooks, registry=registry))
         Graph.__init__(self, name, **options)
 
+    def _doubts(self) -> tuple[Problem, ...]:
+        """Return warnings (AX983) of edges that do not fit the types of inputs and outputs."""
+        types = getattr(getattr(self, "__orig_class__", None), "__args__", ())
+        if not types or (self.schema is not None and self.schema.closed):
+            return ()
+        return tuple(undeclared(self._edges, types[0], types[1] if len(types) > 1 else None))
+
     def build(self) -> Self:
         """Compile the graph and return it; what the check warns of is a ``GraphWarning``.
 
         Raises: SpecError: all that is wrong with it.
         """
         setting = self.setting
-        found: list[Problem] = []
         self._spec = self.to_spec()
+        found: list[Problem] = [*self._spec.extras.get("warnings", ())]
         try:
             self._plan = None
             self.setting = replace(setting, warned=found.append)
@@ -843,7 +876,7 @@ class RootGraph(Graph, Workflow[S]):
         return self._spec
 
 
-def _title(kind: Any) -> str:
+def _title(kind: object) -> str:
     return getattr(kind, "__name__", None) or type(kind).__name__
 
 
@@ -854,7 +887,7 @@ def _collecting(fields: str | Sequence[str]) -> list[ComponentRef]:
     return [ComponentRef(type="collect", config=config)] if named else []
 
 
-def _checked_name(name: Any) -> str:
+def _checked_name(name: object) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise SpecError(
             Problem(
@@ -869,7 +902,7 @@ def _checked_name(name: Any) -> str:
     return name
 
 
-def _schema(state: Any) -> Schema | None:
+def _schema(state: object) -> Schema | None:
     if state is None or isinstance(state, Schema):
         return state
     from axil.typed.schema import generate_state_schema, schema_of

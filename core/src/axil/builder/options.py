@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     import pluggy
 
     from axil.builder.graph import EdgeFunction, Keys
-    from axil.contract.context import Channel, Clock
+    from axil.compiler.migrations import Migration
+    from axil.contract.context import Channel, Clock, Executor
     from axil.contract.node import Edge
     from axil.kernel.joins import Join
     from axil.kernel.plan import CycleLimit
@@ -27,17 +28,17 @@ class GraphOptions(TypedDict, total=False):
 
     pull_keys: Keys
     push_keys: Keys
-    attributes: Mapping[str, Any] | None
-    nodes: Sequence[Any] | None
-    edges: Sequence[Any] | None
-    build_func: Callable[[Any], Any] | None
+    attributes: Mapping[str, object] | None
+    nodes: Sequence[object] | None
+    edges: Sequence[object] | None
+    build_func: Callable[[Any], object] | None
     cycles: Literal["allow", "forbid"]
     limits: Limits | None
     cycle_limits: Mapping[str, CycleLimit] | None
     keep: bool
     state_version: int
-    migrations: Mapping[int, Callable[[dict[str, Any]], Mapping[str, Any]]] | None
-    node_wrappers: Mapping[Any, Sequence[Any]] | Sequence[Any] | None
+    migrations: Mapping[int, Migration] | None
+    node_wrappers: Mapping[Any, Sequence[object]] | Sequence[object] | None
 
 
 class RootOptions(GraphOptions, total=False):
@@ -53,21 +54,21 @@ class NodeOptions(TypedDict, total=False):
     name: str
     pull_keys: Keys
     push_keys: Keys
-    attributes: Mapping[str, Any] | None
-    join: str | ComponentRef | Join | Mapping[str, Any] | None
-    merge: Any
+    attributes: Mapping[str, object] | None
+    join: str | ComponentRef | Join | Mapping[str, object] | None
+    merge: object
     lane: str | None
     resources: Mapping[str, float] | None
     effects: Effects | None
     inline: bool
-    wrappers: Sequence[Any]
+    wrappers: Sequence[object]
     collect: str | Sequence[str]
 
 
 class SubgraphOptions(GraphOptions, NodeOptions, total=False):
     """The options of a graph that ``create_node`` makes of a class."""
 
-    state: Any
+    state: object
 
 
 class EdgeOptions(TypedDict, total=False):
@@ -79,7 +80,7 @@ class EdgeOptions(TypedDict, total=False):
     formatter: object
     parser: object
     carry: Edge | None
-    state_filter: Callable[..., Any] | None
+    state_filter: Callable[..., object] | None
     group: str
 
 
@@ -88,18 +89,18 @@ class ResumeOptions(TypedDict, total=False):
 
     thread: str
     migrate: bool
-    origin: Mapping[str, Any]
+    origin: Mapping[str, object]
     pins: Mapping[str, Mapping[str, str]]
     prompts: Prompts
     channel: Channel | None
-    observers: Sequence[Any]
-    hooks: Any
+    observers: Sequence[object]
+    hooks: pluggy.PluginManager | None
     clock: Clock | None
     limits: Limits | None
-    deps: Any
+    deps: object
     workspace: Path | None
     allow: frozenset[str]
-    executor: Any
+    executor: Executor | None
     threads: int
 
 
@@ -109,4 +110,4 @@ class RunOptions(ResumeOptions, total=False):
     run_id: str
     resuming: bool
     journal: RunJournal | None
-    answers: Mapping[str, Any]
+    answers: Mapping[str, object]

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, nullcontext, suppress
 from dataclasses import replace
 from threading import Lock
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from axil.compiler.planner import CompileOptions, compile_spec, is_conversation
@@ -21,6 +22,11 @@ from axil.kernel.tokens import new_tuple
 from axil.kernel.values import isolate
 from axil.runtime.result import Event, Options, Result
 from axil.settings.grants import granted
+
+RunInput = Mapping[str, Any] | Sequence[Any] | str | None
+"""The inputs of a run: fields, or a text; of a typed graph: values of its state, an instance of its
+model, or messages.
+"""
 
 if TYPE_CHECKING:
     import asyncio
@@ -34,22 +40,28 @@ if TYPE_CHECKING:
     from axil.settings.grants import Grants
     from axil.spec.graph import GraphSpec
 
+    In = TypeVar("In", default=Any)
+    Out = TypeVar("Out", default=Any)
     S = TypeVar("S", default=Any)
 else:
-    S = TypeVar("S")
+    In, Out, S = TypeVar("In"), TypeVar("Out"), TypeVar("S")
 
 R = TypeVar("R", bound="Run")
 
 _PLANNED = Lock()
 
-RunInput = Mapping[str, Any] | Sequence[Any] | str | None
-"""The inputs of a run: fields, or a text; of a typed graph: values of its state, an instance of its
-model, or messages.
-"""
 
+class Workflow(Generic[In, Out, S]):
+    """A spec, compiled on first use; ``In``, ``Out`` and ``S`` are the types of its inputs, outputs
+    and final states.
+    """
 
-class Workflow(Generic[S]):
-    """A spec, compiled on first use; ``S`` is the type of its final states."""
+    if not TYPE_CHECKING:
+
+        @classmethod
+        def __class_getitem__(cls, types: object) -> object:
+            """Return the class with the types, which may be left out from the end."""
+            return GenericAlias(cls, types)
 
     def __init__(
         self, spec: GraphSpec | None = None, setting: CompileOptions | None = None
@@ -96,8 +108,8 @@ class Workflow(Generic[S]):
 
     def start(
         self,
-        input: RunInput | S = None,
-        attributes: Mapping[str, Any] | None = None,
+        input: In | None = None,
+        attributes: Mapping[str, object] | None = None,
         **options: Unpack[RunOptions],
     ) -> Run:
         """Return a run, not yet begun: ``await`` it, or ``cancel`` it. ``options``: see
@@ -110,14 +122,15 @@ class Workflow(Generic[S]):
     def begun(
         self,
         kind: type[R],
-        input: Any,
-        attributes: Mapping[str, Any] | None,
-        options: Mapping[str, Any],
+        input: object,
+        attributes: Mapping[str, object] | None,
+        options: Mapping[str, object],
     ) -> R:
         """Return a run of a class of its own, not yet begun; for engines."""
         plan, chosen = self.plan, self._options(options)
-        if hasattr(chosen.executor, "check"):
-            chosen.executor.check(plan)
+        check: Callable[[Plan], object] | None = getattr(chosen.executor, "check", None)
+        if check is not None:
+            check(plan)
         inputs, values = self.given(input, attributes)
         if "IPython" in sys.modules:
             with suppress(UnknownComponent):
@@ -159,7 +172,7 @@ class Workflow(Generic[S]):
             message = "the input contains itself, or is nested too deeply."
             raise SpecError(Problem("AX120", "input", message, "Reduce the nesting.")) from None
 
-    def _options(self, given: Mapping[str, Any]) -> Options:
+    def _options(self, given: Mapping[str, object]) -> Options:
         if self._defaults is None or self._defaults.hooks is not self.setting.hooks:
             self._defaults = Options(hooks=self.setting.hooks)
         if not given:
@@ -178,10 +191,10 @@ class Workflow(Generic[S]):
 
     async def run(
         self,
-        input: RunInput | S = None,
-        attributes: Mapping[str, Any] | None = None,
+        input: In | None = None,
+        attributes: Mapping[str, object] | None = None,
         **options: Unpack[RunOptions],
-    ) -> Result[S]:
+    ) -> Result[Out, S]:
         """Run to the end.
 
         Args:
@@ -200,10 +213,10 @@ class Workflow(Generic[S]):
 
     def invoke(
         self,
-        input: RunInput | S = None,
-        attributes: Mapping[str, Any] | None = None,
+        input: In | None = None,
+        attributes: Mapping[str, object] | None = None,
         **options: Unpack[RunOptions],
-    ) -> Result[S]:
+    ) -> Result[Out, S]:
         """Run to the end and return the result, which unpacks as ``output, attributes``.
 
         Where an event loop is running already, as in a notebook, another thread runs it, and this
@@ -214,7 +227,7 @@ class Workflow(Generic[S]):
         """
         from axil.runtime.run import run_blocking
 
-        result: Result[S] = run_blocking(self.run(input, attributes, **options))
+        result: Result[Out, S] = run_blocking(self.run(input, attributes, **options))
         if result.error is not None:
             raise result.error
         return result
@@ -226,7 +239,7 @@ class Workflow(Generic[S]):
         """
         return self.setting.resolve("pictures", format, "")(self.plan)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """Return the picture of the graph by media type, for notebooks."""
         try:
             return self._notebook.bundle(self)
@@ -252,9 +265,9 @@ class Workflow(Generic[S]):
         run_id: str,
         *,
         journal: RunJournal,
-        answers: Mapping[str, Any] | None = None,
+        answers: Mapping[str, object] | None = None,
         **options: Unpack[ResumeOptions],
-    ) -> Result[S]:
+    ) -> Result[Out, S]:
         """Continue a run that a journal knows: finished nodes do not run again.
 
         Args:
@@ -268,8 +281,8 @@ class Workflow(Generic[S]):
 
     async def stream(
         self,
-        input: RunInput | S = None,
-        attributes: Mapping[str, Any] | None = None,
+        input: In | None = None,
+        attributes: Mapping[str, object] | None = None,
         *,
         buffer: int = 1000,
         **options: Unpack[RunOptions],
@@ -356,7 +369,7 @@ class _Services:
 
 async def _provision(components: Sequence[Any]) -> None:
     """Provision one after the other; if one fails, close what was begun."""
-    begun: list[Any] = []
+    begun: list[object] = []
     try:
         for component in components:
             begun.append(component)
@@ -367,7 +380,7 @@ async def _provision(components: Sequence[Any]) -> None:
         raise
 
 
-async def _close(components: Iterable[Any]) -> None:
+async def _close(components: Iterable[object]) -> None:
     """Close all in reverse order, whatever the others raise."""
     async with AsyncExitStack() as closing:
         for component in components:
@@ -387,12 +400,12 @@ async def _close_one(component: Any) -> None:
         )
 
 
-def _misfit(given: Any, expected: str, hint: str) -> SpecError:
+def _misfit(given: object, expected: str, hint: str) -> SpecError:
     message = f"expected {expected}, found {type(given).__name__}."
     return SpecError(Problem("AX120", "input", message, hint))
 
 
-def _fields_of_model(given: Any) -> Mapping[str, Any]:
+def _fields_of_model(given: Any) -> Mapping[str, object]:
     if given is None:
         return {}
     kind = cast("type[Any]", type(given))
@@ -411,18 +424,20 @@ class _Watch(Trusted):
         self.more, self.buffer = more, buffer
         self.events: deque[Event] = deque()
 
-    def _add(self, kind: str, activation: Any = None, data: Any = None, lost: int = 0) -> None:
+    def _add(
+        self, kind: str, activation: object = None, data: object = None, lost: int = 0
+    ) -> None:
         if not self.events:
             self.more.set()
         self.events.append(new_tuple(Event, (kind, activation, data, lost)))
 
-    def run_started(self, run_id: str, plan: Any, inputs: Any) -> None:
+    def run_started(self, run_id: str, plan: object, inputs: object) -> None:
         self._add("run_started", None, run_id)
 
-    def firing_started(self, activation: Any, kind: str) -> None:
+    def firing_started(self, activation: object, kind: str) -> None:
         self._add("firing_started", activation, kind)
 
-    def chunk(self, activation: Any, chunk: Any) -> None:
+    def chunk(self, activation: object, chunk: object) -> None:
         lost, chunks = 0, list[int]()
         if len(self.events) >= self.buffer:
             chunks = [i for i, event in enumerate(self.events) if event.kind == "chunk"]
@@ -436,14 +451,14 @@ class _Watch(Trusted):
                 lost = 0
         self._add("chunk", activation, chunk, lost)
 
-    def firing_finished(self, activation: Any, kind: str, output: Any) -> None:
+    def firing_finished(self, activation: object, kind: str, output: object) -> None:
         self._add("firing_finished", activation, output)
 
-    def firing_failed(self, activation: Any, kind: str, error: BaseException) -> None:
+    def firing_failed(self, activation: object, kind: str, error: BaseException) -> None:
         self._add("firing_failed", activation, error)
 
-    def firing_skipped(self, activation: Any, kind: str) -> None:
+    def firing_skipped(self, activation: object, kind: str) -> None:
         self._add("firing_skipped", activation, kind)
 
-    def run_finished(self, run_id: str, result: Any) -> None:
+    def run_finished(self, run_id: str, result: object) -> None:
         self._add("run_finished", None, result)

@@ -40,7 +40,7 @@ Read = Callable[[Any, Task, Any, Any], Out]
 
 _NO_CHANGES = Changes()
 _ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_UNCHECKED: type[dict[str, Any]] = dict
+_UNCHECKED: type[dict[str, object]] = dict
 
 
 @dataclass(slots=True, kw_only=True, eq=False, repr=False)
@@ -54,10 +54,10 @@ class BodyRules:
     """``fields``, ``messages`` or ``state``; as ``GraphSpec.payload``."""
     pull: Mapping[str, str] | None = None
     push: Mapping[str, str] | None = None
-    own: Mapping[str, Any] | None = None
+    own: Mapping[str, object] | None = None
     """The node's own attributes, with their first values."""
-    view: Callable[[State], Any] | None = None
-    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    view: Callable[[State], object] | None = None
+    given: Mapping[str, object] = field(default_factory=dict[str, object])
     """Constant parameters: ``config``, ``node``, ``memories`` …"""
     chat: str = ""
     """The field of a typed state that holds the conversation, which ``messages`` are read from and
@@ -65,6 +65,8 @@ class BodyRules:
     """
     is_free: bool = False
     """True if the state takes any field: nothing is declared."""
+    made: dict[Any, Body] = field(default_factory=dict[Any, "Body"])
+    """Bodies of functions of the same graph, by what they depend on."""
 
 
 class Plain:
@@ -94,32 +96,32 @@ class Plain:
         self._attributes = attributes
         self._views = [name for name, supply in supplies.items() if isinstance(supply, _View)]
         self.mode: Mode = mode
-        self.wants_ctx = not {"ctx", "local"}.isdisjoint(supplies) or (
-            mode == "async" and not inspect.iscoroutinefunction(call)
-        )
+        is_coroutine = mode == "async" and inspect.iscoroutinefunction(call)
+        asks = not {"ctx", "local"}.isdisjoint(supplies)
+        self.wants_ctx = asks or (mode == "async" and not is_coroutine)
         self.call: Supply = self._awaited if mode == "async" else self._called
         """The body as a function."""
         if len(supplies) == 1 and attributes not in supplies and first_of(call) in supplies:
             (supply,) = supplies.values()
             if mode != "async":
                 self.call = _called_with_one(call, supply, read)
-            elif inspect.iscoroutinefunction(call):
+            elif is_coroutine:
                 self.call = _awaited_with_one(call, supply, read)
 
-    def __call__(self, task: Task, ctx: Any, /) -> Any:
+    def __call__(self, task: Task, ctx: object, /) -> Any:
         return self.call(task, ctx)
 
-    def _called(self, task: Task, ctx: Any) -> Out:
+    def _called(self, task: Task, ctx: object) -> Out:
         given = {name: supply(task, ctx) for name, supply in self._supplies}
         result = self._call(**given)
         return self._only_new(self._read(result, task, ctx, self._written(given)), given)
 
-    def _only_new(self, out: Out, given: Mapping[str, Any]) -> Out:
+    def _only_new(self, out: Out, given: Mapping[str, object]) -> Out:
         for name in self._views:
             out = _only_new(out, given[name])
         return out
 
-    def _written(self, given: Mapping[str, Any]) -> Any:
+    def _written(self, given: Mapping[str, Any]) -> object:
         """Return the attributes of the body, with what it assigned to its views of the state."""
         attributes = given.get(self._attributes)
         for name in self._views:
@@ -132,7 +134,7 @@ class Plain:
         given = {name: supply(task, ctx) for name, supply in self._supplies}
         result = self._call(**given)
         if inspect.isasyncgen(result):
-            last: Any = None
+            last: object = None
             first = True
             async for item in result:
                 if not first:
@@ -153,13 +155,13 @@ def _only_new(out: Out, view: Any) -> Out:
     return out if delta is out.delta else Out(out.output, delta, out.to)
 
 
-def _called_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
+def _called_with_one(call: Callable[[Any], object], supply: Supply, read: Read) -> Supply:
     """Return a body that asks for one thing, the common case, in few calls."""
 
-    def body(task: Task, ctx: Any) -> Any:
+    def body(task: Task, ctx: object) -> Any:
         return read(call(supply(task, ctx)), task, ctx, None)
 
-    def body_with_view(task: Task, ctx: Any) -> Any:
+    def body_with_view(task: Task, ctx: object) -> Any:
         state = view(task.state)
         result = call(state)
         if type(state) is StateView and not state.written and not state.shown:
@@ -192,10 +194,10 @@ def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) ->
 class _View:
     __slots__ = ("view",)
 
-    def __init__(self, view: Callable[[State], Any]) -> None:
+    def __init__(self, view: Callable[[State], object]) -> None:
         self.view = view
 
-    def __call__(self, task: Task, ctx: Any) -> Any:
+    def __call__(self, task: Task, ctx: object) -> Any:
         return self.view(task.state)
 
 
@@ -206,13 +208,13 @@ def body_of(node: NodeContract, rules: BodyRules) -> Body:
     return as_body(node.call, rules, inline=node.inline and not is_async(node.call))
 
 
-def bind(node: NodeContract, edges: Sequence[Any], options: Any) -> None:
+def bind(node: NodeContract, edges: Sequence[object], options: object) -> None:
     """Give a node component its out-edges and the options, if it wants them."""
     if node.bind is not None:
         node.bind(edges, options) if len(parameters_of(node.bind)) > 1 else node.bind(edges)
 
 
-def as_body(call: Callable[..., Any], rules: BodyRules, *, inline: bool | None = None) -> Body:
+def as_body(call: Callable[..., object], rules: BodyRules, *, inline: bool | None = None) -> Body:
     """Return the body of a callable.
 
     Raises: SpecError (AX161): nothing supplies a required parameter.
@@ -243,7 +245,7 @@ def as_body(call: Callable[..., Any], rules: BodyRules, *, inline: bool | None =
 
 
 def as_forward(
-    call: Callable[..., Any],
+    call: Callable[..., object],
     rules: BodyRules,
     places: Sequence[str],
     *,
@@ -258,6 +260,11 @@ def as_forward(
 
     Raises: SpecError (AX162, AX163).
     """
+    pull = None if rules.pull is None else (*rules.pull,)
+    push = None if rules.push is None else (*rules.push,)
+    key = (id(call), inline, rules.payload, pull, push, *places, *without, *rules.given)
+    if not rules.own and (body := rules.made.get(key)) is not None:
+        return body
     known = supplied(rules)
     if without:
         known = [name for name in known if name not in without]
@@ -265,13 +272,15 @@ def as_forward(
     where = f'node "{rules.node}"'
     call, wanted = arranged(call, known, order, where)
     attributes = next((name for name, value in wanted.items() if value == "attributes"), "")
-    return Plain(
+    body = Plain(
         call,
         {name: supply_of(value, rules) for name, value in wanted.items()},
         result_reader(rules),
         mode_of(call, inline),
         attributes or "attributes",
     )
+    its_own = rules.own or rules.chat or attributes or rules.given.keys() & wanted.values()
+    return body if its_own else rules.made.setdefault(key, body)
 
 
 class Arranged(NamedTuple):
@@ -282,7 +291,7 @@ class Arranged(NamedTuple):
 
 
 def arranged(
-    call: Callable[..., Any],
+    call: Callable[..., object],
     known: Collection[str],
     places: Sequence[str],
     where: str,
@@ -345,7 +354,7 @@ def arranged(
 _ALSO = {"input": "inputs"}
 
 
-def _takes_any(call: Callable[..., Any]) -> bool:
+def _takes_any(call: Callable[..., object]) -> bool:
     """Return whether a callable takes ``*args``, or does not say what it takes."""
     try:
         described = inspect.signature(call).parameters.values()
@@ -354,7 +363,7 @@ def _takes_any(call: Callable[..., Any]) -> bool:
     return any(p.kind is p.VAR_POSITIONAL for p in described)
 
 
-def _by_name(call: Callable[..., Any]) -> Callable[..., Any]:
+def _by_name(call: Callable[..., Any]) -> Callable[..., object]:
     """Return a function that takes by name what ``call`` takes by position alone."""
     if (plain := _plain(call)) is not None:
         code = plain[0].__code__
@@ -364,32 +373,32 @@ def _by_name(call: Callable[..., Any]) -> Callable[..., Any]:
     if not names:
         return call
 
-    async def awaited(**given: Any) -> Any:
+    async def awaited(**given: object) -> object:
         return await call(*[given.pop(name) for name in names if name in given], **given)
 
-    def called(**given: Any) -> Any:
+    def called(**given: object) -> object:
         return call(*[given.pop(name) for name in names if name in given], **given)
 
     return awaited if is_async(call) else called
 
 
-def _of_one(call: Callable[..., Any]) -> Callable[..., Any]:
+def _of_one(call: Callable[..., Any]) -> Callable[..., object]:
 
-    async def awaited(value: Any) -> Any:
+    async def awaited(value: object) -> object:
         return await call(value)
 
-    def called(value: Any) -> Any:
+    def called(value: object) -> object:
         return call(value)
 
     return awaited if is_async(call) else called
 
 
-def mode_of(call: Callable[..., Any], inline: bool) -> Mode:
+def mode_of(call: Callable[..., object], inline: bool) -> Mode:
     """Return how a callable is run."""
     return "async" if is_async(call) else "inline" if inline else "thread"
 
 
-def parameters_of(call: Callable[..., Any]) -> dict[str, bool]:
+def parameters_of(call: Callable[..., object]) -> dict[str, bool]:
     """Return the parameters of ``call`` that can be given by name, and whether each is required;
     the first positional one is required, too: no name can give it anything.
     """
@@ -411,14 +420,14 @@ def parameters_of(call: Callable[..., Any]) -> dict[str, bool]:
     return found
 
 
-def _described(call: Callable[..., Any]) -> Collection[inspect.Parameter]:
+def _described(call: Callable[..., object]) -> Collection[inspect.Parameter]:
     try:
         return inspect.signature(call).parameters.values()
     except (TypeError, ValueError):
         return ()
 
 
-def _plain(call: Callable[..., Any]) -> tuple[FunctionType, int] | None:
+def _plain(call: Callable[..., object]) -> tuple[FunctionType, int] | None:
     """Return a plain function, or that of a method, and how many of its parameters are bound: its
     code is read in a tenth of the time of a signature.
     """
@@ -430,7 +439,7 @@ def _plain(call: Callable[..., Any]) -> tuple[FunctionType, int] | None:
     return (function, bound) if is_plain else None
 
 
-def first_of(call: Callable[..., Any]) -> str:
+def first_of(call: Callable[..., object]) -> str:
     """Return the first parameter's name, if it can be given by position; else empty."""
     if (plain := _plain(call)) is not None:
         code, bound = plain[0].__code__, plain[1]
@@ -484,7 +493,7 @@ def supply_of(name: str, rules: BodyRules) -> Supply:
     return _SUPPLIES[name]
 
 
-def inputs_of(task: Task, ctx: Any = None) -> dict[str, Any]:
+def inputs_of(task: Task, ctx: object = None) -> dict[str, Any]:
     """Return the live payloads folded into fields; containers are copied when they are touched."""
     tokens = task.tokens
     payload: Any = tokens[0].payload if len(tokens) == 1 else None
@@ -517,28 +526,28 @@ class Attributes(dict[str, Any]):
 
     __slots__ = ("assigned", "written")
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: Mapping[str, object]) -> None:
         super().__init__(values)
-        self.written: dict[str, Any] = {}
-        self.assigned: Mapping[str, Any] = {}
+        self.written: dict[str, object] = {}
+        self.assigned: Mapping[str, object] = {}
         """The fields that the body assigned to its view of the state."""
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         super().__setitem__(name, value)
         self.written[name] = value
 
-    def update(self, *others: Any, **values: Any) -> None:
+    def update(self, *others: object, **values: object) -> None:
         """As of a dict; every field counts as set."""
         for name, value in dict(*others, **values).items():
             self[name] = value
 
-    def setdefault(self, name: str, default: Any = None) -> Any:
+    def setdefault(self, name: str, default: object = None) -> Any:
         """As of a dict; a field that was not there counts as set."""
         if name not in self:
             self[name] = default
         return self[name]
 
-    def __ior__(self, other: Any) -> Attributes:
+    def __ior__(self, other: object) -> Attributes:
         self.update(other)
         return self
 
@@ -548,7 +557,7 @@ class Attributes(dict[str, Any]):
         super().__delitem__(name)
 
     # one signature for dict.pop's overloads
-    def pop(self, name: str, *default: Any) -> Any:  # type: ignore[override]
+    def pop(self, name: str, *default: object) -> Any:  # type: ignore[override]
         """As of a dict, where there is no such attribute. Raises: StateError: there is one."""
         if name in self:
             raise undeletable(name)
@@ -564,7 +573,7 @@ class Attributes(dict[str, Any]):
             raise undeletable(next(iter(self)))
 
 
-def _assigned(values: Mapping[str, Any], attributes: Attributes | None = None) -> Attributes:
+def _assigned(values: Mapping[str, object], attributes: Attributes | None = None) -> Attributes:
     attributes = Attributes({}) if attributes is None else attributes
     attributes.assigned = {**attributes.assigned, **without_views(dict(values))}
     return attributes
@@ -592,12 +601,12 @@ class KnownMessage(dict[str, Any]):
 
 def conversation(state: State, field_name: str) -> list[dict[str, Any]]:
     """Return the messages that a typed state holds, as dicts of the body's own."""
-    found: Any = state.get(field_name)
-    items: Sequence[Any] = () if found is MISSING else isolate(found)
+    found: object = state.get(field_name)
+    items: Sequence[object] = () if found is MISSING else isolate(found)
     return [KnownMessage(m) for each in items or () if (m := _plain_message(each))]
 
 
-def _plain_message(given: Any) -> dict[str, Any]:
+def _plain_message(given: object) -> dict[str, Any]:
     if isinstance(given, dict):
         return cast("dict[str, Any]", given)
     dump = getattr(given, "model_dump", None)
@@ -608,7 +617,7 @@ def _plain_message(given: Any) -> dict[str, Any]:
 
 
 def _with_messages(rules: BodyRules, out: Out) -> Out:
-    output: Any = out.output
+    output: object = out.output
     if rules.chat in out.delta or not is_messages(output):
         return out
     by = {"source": rules.node}
@@ -626,7 +635,8 @@ def result_reader(rules: BodyRules) -> Read:
     """Return the function that reads the results of a node's body; equal rules share it."""
     if rules.own or rules.chat:
         return _reader(rules)
-    pull, push = (None if names is None else tuple(names) for names in (rules.pull, rules.push))
+    pull = None if rules.pull is None else (*rules.pull,)
+    push = None if rules.push is None else (*rules.push,)
     return _shared_reader(rules.payload, pull, push, is_free=rules.is_free)
 
 
@@ -679,22 +689,24 @@ def _reader(rules: BodyRules) -> Read:
                 out = _with_assigned(rules, out, task.state, attributes.assigned)
         if rules.chat and rules.payload == "messages":
             out = _with_messages(rules, out)
-        touched: Mapping[str, Mapping[str, Any]] | None = ctx.touched if ctx is not None else None
+        touched: Mapping[str, Mapping[str, object]] | None = (
+            ctx.touched if ctx is not None else None
+        )
         return out if touched is None else with_own(out, touched)
 
     return fields if read is _read_fields and not rules.own else result
 
 
-def with_own(out: Out, touched: Mapping[str, Mapping[str, Any]]) -> Out:
+def with_own(out: Out, touched: Mapping[str, Mapping[str, object]]) -> Out:
     """Return an outcome that also writes what the node keeps for itself."""
     delta = dict(out.delta)
     for name, own in touched.items():
-        before: Mapping[str, Any] = delta.get(name) or {}
+        before: Mapping[str, object] = delta.get(name) or {}
         delta[name] = {**own, **before}
     return Out(out.output, Changes(delta) if type(out.delta) is Changes else delta, out.to)
 
 
-def _with_assigned(rules: BodyRules, out: Out, state: State, assigned: Mapping[str, Any]) -> Out:
+def _with_assigned(rules: BodyRules, out: Out, state: State, assigned: Mapping[str, object]) -> Out:
     """Raises: StateError (AX203): the node does not write that field."""
     for name in assigned:
         if not _is_written(rules, name, state):
@@ -729,7 +741,7 @@ def _unwritten(name: str, where: str) -> StateError:
     )
 
 
-def _read_delta(rules: BodyRules, value: Any, task: Task, attributes: Any) -> Out:
+def _read_delta(rules: BodyRules, value: object, task: Task, attributes: object) -> Out:
     if value is None:
         return Out({})
     delta = values_of(value, written=True)
@@ -741,7 +753,7 @@ def _read_delta(rules: BodyRules, value: Any, task: Task, attributes: Any) -> Ou
     return Out({}, without_views(delta))
 
 
-def _read_fields(rules: BodyRules, value: Any, task: Task, attributes: Any) -> Out:
+def _read_fields(rules: BodyRules, value: Any, task: Task, attributes: object) -> Out:
     if type(value) is not dict and not isinstance(value, Mapping):
         raise BodyError(
             f"the body returned {type(value).__name__}; a node returns a mapping of fields.",
@@ -749,7 +761,7 @@ def _read_fields(rules: BodyRules, value: Any, task: Task, attributes: Any) -> O
             if inspect.iscoroutine(value)
             else 'Return {"message": …}, for example.',
         )
-    output: dict[str, Any] = dict(without_views(value))
+    output: dict[str, object] = dict(without_views(value))
     return Out(output, pushed_fields(rules, output, task.state, attributes))
 
 
@@ -772,10 +784,10 @@ def _read_any(rules: BodyRules, value: Any, task: Task, attributes: Any) -> Out:
 
 
 def pushed_fields(
-    rules: BodyRules, output: Mapping[str, Any], state: State, attributes: Any = None
+    rules: BodyRules, output: Mapping[str, object], state: State, attributes: object = None
 ) -> dict[str, Any]:
     """Return the part of a node's result that its push rules write back to the attributes."""
-    written: Mapping[str, Any] = (
+    written: Mapping[str, object] = (
         {**attributes.written, **output}
         if isinstance(attributes, Attributes) and attributes.written
         else output

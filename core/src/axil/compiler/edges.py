@@ -66,7 +66,7 @@ class Processor(Protocol):
     A str replaces the text, a mapping the payload; None drops it.
     """
 
-    def __call__(self, seen: EdgeInput, /) -> Any: ...
+    def __call__(self, seen: EdgeInput, /) -> object: ...
 
 
 class OfState:
@@ -74,26 +74,26 @@ class OfState:
 
     __slots__ = ("ask",)
 
-    def __init__(self, ask: Callable[[State], Any]) -> None:
+    def __init__(self, ask: Callable[[State], object]) -> None:
         self.ask = ask
 
-    def __call__(self, seen: EdgeInput) -> Any:
+    def __call__(self, seen: EdgeInput) -> object:
         return self.ask(seen.state)
 
-    def then(self, function: Callable[[Any], Any]) -> OfState:
+    def then(self, function: Callable[[Any], object]) -> OfState:
         """Return an input whose payload is the result of ``function`` on this one."""
         ask = self.ask
         return OfState(lambda state: function(ask(state)))
 
 
-def _bounded(function: Callable[[EdgeInput], Any]) -> Callable[[EdgeInput], Any]:
+def _bounded(function: Callable[[EdgeInput], object]) -> Callable[[EdgeInput], object]:
     """Return the function of a component as a step within the bounds of the run: an edge of a file
     may have any amount of work, and a node any number of edges.
     """
     if isinstance(function, OfState):
         return function
 
-    def step(seen: EdgeInput) -> Any:
+    def step(seen: EdgeInput) -> object:
         if (bounds := BOUNDS.get()) is None:
             return function(seen)
         bounds.left(0.0)
@@ -105,7 +105,7 @@ def _bounded(function: Callable[[EdgeInput], Any]) -> Callable[[EdgeInput], Any]
     return step
 
 
-def _is_python(given: Any) -> bool:
+def _is_python(given: object) -> bool:
     """Return whether an edge was given a function, rather than a component."""
     given = getattr(given, "carry", given)  # of an ``axil.Edge``
     return callable(given) and not isinstance(given, ComponentRef)
@@ -139,7 +139,7 @@ def carry_of(parts: EdgeParts) -> Carry | None:
 
 
 def _then(first: Carry, second: Carry) -> Carry:
-    def carry(output: Any, state: State) -> Any:
+    def carry(output: object, state: State) -> object:
         payload = first(output, state)
         return None if payload is None else second(payload, state)
 
@@ -155,7 +155,7 @@ def _asking(condition: Condition, carry: Carry) -> Carry:
             carry(output, state) if holds(state) and output is not None else None
         )
 
-    def ask(output: Any, state: State) -> Any:
+    def ask(output: object, state: State) -> object:
         return (
             carry(output, state)
             if condition(new_tuple(EdgeInput, (output, state))) and output is not None
@@ -165,10 +165,10 @@ def _asking(condition: Condition, carry: Carry) -> Carry:
     return ask
 
 
-_NO_FIELDS: Mapping[str, Any] = {}
+_NO_FIELDS: Mapping[str, object] = {}
 
 
-def _nothing(output: Any, state: State) -> Any:
+def _nothing(output: object, state: State) -> object:
     return _NO_FIELDS
 
 
@@ -178,7 +178,7 @@ def _selecting(spec: EdgeSpec) -> Carry:
         return lambda output, state: _selected(spec, output)
     (only,) = keys
 
-    def select_one(output: Any, state: State) -> Any:
+    def select_one(output: Any, state: State) -> object:
         return (
             {only: output[only]}
             if type_of(output) is dict and only in output
@@ -188,7 +188,7 @@ def _selecting(spec: EdgeSpec) -> Carry:
     return select_one
 
 
-def _selected(spec: EdgeSpec, output: Any) -> dict[str, Any]:
+def _selected(spec: EdgeSpec, output: Any) -> dict[str, object]:
     fields, keys = output if type_of(output) is dict else as_fields(output), spec.keys or {}
     try:
         return {key: fields[key] for key in keys}
@@ -214,7 +214,7 @@ def _selected(spec: EdgeSpec, output: Any) -> dict[str, Any]:
 
 
 def _processing(process: Processor) -> Carry:
-    def rewrite(payload: Any, state: State) -> Any:
+    def rewrite(payload: object, state: State) -> object:
         new = process(EdgeInput(payload, state))
         if isinstance(new, str) and isinstance(payload, dict):
             one = cast("Message", payload)
@@ -232,7 +232,7 @@ def _passing(parts: EdgeParts) -> Carry:
     rewrite = _processing(parts.process) if parts.process is not None else None
     deliver = _delivering(spec)
 
-    def carry(output: Any, state: State) -> Any:
+    def carry(output: object, state: State) -> object:
         if not is_messages(output):
             if condition is not None and not condition(EdgeInput(output, state)):
                 return None
@@ -246,7 +246,7 @@ def _passing(parts: EdgeParts) -> Carry:
             else [m for m in messages if condition(EdgeInput(m, state))]
         )
         if taken and rewrite is not None and spec.carry_data:
-            new, used = list[Any](), 0
+            new, used = list[Message](), 0
             for m in taken:
                 if (made := rewrite(m, state)) is not None:
                     used += check_size(made, MAX_SIZE, used)
@@ -259,8 +259,9 @@ def _passing(parts: EdgeParts) -> Carry:
     return carry
 
 
-def _as_message(new: Any) -> Message:
-    return cast("Message", new) if isinstance(new, dict) and "content" in new else message(new)
+def _as_message(new: object) -> Message:
+    given = new
+    return cast("Message", new) if isinstance(new, dict) and "content" in new else message(given)
 
 
 def _delivering(spec: EdgeSpec) -> Callable[[list[Message]], list[Message]]:
@@ -291,12 +292,12 @@ def _delivering(spec: EdgeSpec) -> Callable[[list[Message]], list[Message]]:
     return deliver
 
 
-def filtered(given: Any) -> Mapping[str, Any]:
+def filtered(given: object) -> Mapping[str, object]:
     """Return the values that a filter gave, None for none at all.
 
     Raises: BodyError: it gave something else.
     """
-    values: Mapping[str, Any] | None = {} if given is MISSING else values_of(given)
+    values: Mapping[str, object] | None = {} if given is MISSING else values_of(given)
     if values is None and given is not None:
         raise BodyError(
             f"a state filter gave {type(given).__name__}; expected the values of the next state."
@@ -310,7 +311,7 @@ def _filtered(carry: Carry | None, parts: EdgeParts) -> Carry | None:
         return carry
     view = parts.view
 
-    def carry_and_filter(output: Any, state: State) -> Any:
+    def carry_and_filter(output: object, state: State) -> object:
         payload = output if carry is None else carry(output, state)
         if payload is None:
             return None
@@ -324,17 +325,17 @@ class Fields:
 
     by_level = False
 
-    def gather(self, tokens: Sequence[Token]) -> Any:
+    def gather(self, tokens: Sequence[Token]) -> object:
         return fold_payloads([token.payload for token in tokens])
 
-    def output(self, left: Sequence[Left], end: Sequence[str], fired: bool) -> Any:
+    def output(self, left: Sequence[Left], end: Sequence[str], fired: bool) -> object:
         return fold_payloads([payload for _, payload in left]) if left else None
 
 
 class TypedState(Fields):
     """Typed state, which is the output itself; fields on edges are folded."""
 
-    def output(self, left: Sequence[Left], end: Sequence[str], fired: bool) -> Any:
+    def output(self, left: Sequence[Left], end: Sequence[str], fired: bool) -> object:
         """Return ``{}`` where anything fired."""
         return fold_payloads([payload for _, payload in left]) if fired else None
 
@@ -344,10 +345,10 @@ class Messages:
 
     by_level = True
 
-    def gather(self, tokens: Sequence[Token]) -> Any:
+    def gather(self, tokens: Sequence[Token]) -> object:
         return gather_messages(tokens)
 
-    def output(self, left: Sequence[Left], end: Sequence[str], fired: bool) -> Any:
+    def output(self, left: Sequence[Left], end: Sequence[str], fired: bool) -> object:
         """Return the messages of the first node of ``end`` that gave any, else of any node."""
         if not left:
             return None

@@ -30,7 +30,7 @@ from axil.kernel.plan import (
 )
 from axil.kernel.scopes import CycleBody
 from axil.kernel.tokens import new_tuple
-from axil.spec.components import components, is_cyclic, levels
+from axil.spec.components import components, is_cyclic, lead_onward, levels
 
 try:
     from axil.kernel.shortcuts import ways
@@ -87,11 +87,14 @@ class _Scope:
         every: list[list[int]] = [[] for _ in self.members]
         firing: list[list[int]] = [[] for _ in self.members]
         for edge in self.edges:
-            if edge.source in at and edge.target in at and edge.target != self.entry:
-                every[at[edge.source]].append(at[edge.target])
+            source, target = at.get(edge.source), at.get(edge.target)
+            if source is not None and target is not None and edge.target != self.entry:
+                every[source].append(target)
                 if edge.trigger:
-                    firing[at[edge.source]].append(at[edge.target])
+                    firing[source].append(target)
         self._hold_together(every, firing)
+        if lead_onward(every):
+            return [[v] for v in self.members]
         all_trigger = firing == every
         groups: list[list[int]] = []
         for component in components(every):
@@ -137,7 +140,7 @@ class _Scope:
         """
         of = {v: g for g, group in enumerate(self.groups) for v in group}
         touching = {of[first]: edges for first, edges in self.cycles.items()}
-        links: list[_Link] = []
+        found: list[tuple[int, int, Edge]] = []
         successors: list[list[int]] = [[] for _ in self.groups]
         first = [len(self.graph.edges)] * len(self.groups)
         for edge in self.edges:
@@ -154,14 +157,14 @@ class _Scope:
                     touching[target].append(edge)
                 if source >= 0 and edge.trigger:
                     successors[source].append(target)
-            links.append(new_tuple(_Link, (source, target, edge)))
+            found.append((source, target, edge))
         level = levels(successors)
         order = sorted(
             range(len(self.groups)), key=lambda g: (level[g], first[g], self.groups[g][0])
         )
         number = {g: n for n, g in enumerate(order)} | {OUTSIDE: OUTSIDE, BACK: BACK}
         self.groups = [self.groups[g] for g in order]
-        links = [new_tuple(_Link, (number[a], number[b], e)) for a, b, e in links]
+        links = [new_tuple(_Link, (number[a], number[b], e)) for a, b, e in found]
         return links, [level[g] for g in order]
 
     def _late(self) -> set[int]:
@@ -191,7 +194,9 @@ class _Scope:
             is_decided = source < 0 and self.entry is not None
             if is_decided and edge.trigger and target in gates:
                 continue  # it brings nothing, and a gate does not count what it lacks
-            waited = not (is_decided or edge.id in self.late or self._is_inner(edge))
+            waited = not (
+                is_decided or edge.id in self.late or (self.flat and self._is_inner(edge))
+            )
             ports.meet(target, edge, waited=waited)
         ports.number()
         outs, entries = self._arcs(ports)
@@ -232,12 +237,12 @@ class _Scope:
                     chain=chain,
                 )
             )
-        opens = tuple(sum(ports.opens[n] for n in unit) for unit in units)
+        opens = tuple([sum([ports.opens[n] for n in unit]) for unit in units])
         node_of = {v: n for n, group in enumerate(self.groups) for v in group}
         return Plan(
             graph=self.graph,
             nodes=tuple(nodes),
-            ports=tuple(_with_feeders(at, ports.ports, nodes) for at in range(len(ports.ports))),
+            ports=tuple([_with_feeders(at, ports.ports, nodes) for at in range(len(ports.ports))]),
             waits=tuple(ports.waits),
             opens=opens,
             units=units,
@@ -277,7 +282,7 @@ class _Scope:
                 continue  # on these no token comes but at the beginning, to the entry
             else:
                 late, port = edge.id in self.late, ports.of.get(edge.id, BACK)
-                arc = _arc(edge, port, late, self._is_inner(edge))
+                arc = _arc(edge, port, late, bool(self.flat) and self._is_inner(edge))
                 if source < 0 or late or (in_body and target >= 0 and not edge.trigger):
                     # in a body it was left over by a round in which its target did not fire
                     entries[edge.id] = _arc(edge, port, True) if in_body else arc
@@ -305,6 +310,8 @@ class _Scope:
 
     def _units(self) -> tuple[tuple[tuple[int, ...], ...], list[int]]:
         """Return the units that close as one: a node, or the nodes of a flat cycle."""
+        if not self.flat:
+            return tuple([(n,) for n in range(len(self.groups))]), list(range(len(self.groups)))
         units: dict[tuple[bool, int], list[int]] = {}
         for n, group in enumerate(self.groups):
             first = self.flat.get(group[0])

@@ -14,8 +14,8 @@ from axil.registry.components import make_component
 
 
 def on_edge(
-    given: Any, keys: Sequence[str] | None, setting: CompileOptions, where: str
-) -> Callable[[Any], Any]:
+    given: object, keys: Sequence[str] | None, setting: CompileOptions, where: str
+) -> Callable[[Any], object]:
     """Return the processor of an edge with a formatter.
 
     Args:
@@ -34,7 +34,7 @@ def _formatted(formatter: Any) -> Any:
     if not hasattr(formatter, "dump"):
         return formatter
 
-    def dump(payload: Any) -> dict[str, Any]:
+    def dump(payload: Any) -> dict[str, object]:
         return {"message": formatter.dump(payload)}
 
     return dump

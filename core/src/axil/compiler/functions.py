@@ -10,14 +10,14 @@ from axil.compiler.bodies import arranged, first_of, parameters_of
 from axil.compiler.edges import EdgeInput, OfState, filtered
 from axil.contract.views import StateView, values_of, without_views
 from axil.errors import BodyError, RouteError, did_you_mean, format_names
-from axil.kernel.plan import Merge, Router
+from axil.kernel.plan import Filter, Merge, Router
 from axil.kernel.state import Schema, State
 from axil.kernel.tokens import EXIT
 from axil.kernel.values import isolate
 from axil.spec.graph import RouterSpec
 
 
-def edge_function(component: Any) -> Any:
+def edge_function(component: object) -> Any:
     """Return a condition or processor as a function of ``EdgeInput``; plain functions are given the
     text, and the state as a second parameter.
 
@@ -28,41 +28,41 @@ def edge_function(component: Any) -> Any:
         return component
     function = cast("Callable[..., Any]", component)
 
-    def asked(seen: EdgeInput) -> Any:
+    def asked(seen: EdgeInput) -> object:
         return _carried(function(seen.text), seen)
 
-    def asked_with_state(seen: EdgeInput) -> Any:
+    def asked_with_state(seen: EdgeInput) -> object:
         return _carried(function(seen.text, StateView(seen.state)), seen)
 
     return asked_with_state if _wants_state(function) else asked
 
 
-def _carried(given: Any, seen: EdgeInput) -> Any:
+def _carried(given: object, seen: EdgeInput) -> object:
     if not isinstance(given, Mapping) or _PARTS.isdisjoint(cast("Mapping[str, Any]", given)):
         return cast("Any", given)
     data = cast("Mapping[str, Any]", given)
     if data.get("drop"):
         return None
     before = dict[str, Any](seen.fields) if isinstance(seen.payload, Mapping) else dict[str, Any]()
-    metadata: Mapping[str, Any] = data.get("metadata") or {}
+    metadata: Mapping[str, object] = data.get("metadata") or {}
     return {**before, **metadata, "content": data.get("content", seen.text)}
 
 
 _PARTS = frozenset({"content", "metadata", "drop"})
 
 
-def _wants_state(function: Callable[..., Any]) -> bool:
+def _wants_state(function: Callable[..., object]) -> bool:
     """Return whether the second parameter is required, or has the name that DevAll gives it."""
     second = [*parameters_of(function).items()][1:2]
     return any(required or name == "_context" for name, required in second)
 
 
-def merge_of(merge: Callable[[Sequence[Any]], Any]) -> Merge:
+def merge_of(merge: Callable[[Sequence[Any]], object]) -> Merge:
     """Return a custom merge as a function of states, which raises BodyError where it gave no
     values.
     """
 
-    def values(states: Sequence[State]) -> Mapping[str, Any]:
+    def values(states: Sequence[State]) -> Mapping[str, object]:
         given = merge(
             [state.schema.view(state) if state.schema.view else state for state in states]
         )
@@ -77,13 +77,17 @@ def merge_of(merge: Callable[[Sequence[Any]], Any]) -> Merge:
 
 
 def asked_by_name(
-    function: Callable[..., Any], view: Callable[[State], Any] | None, where: str, *, typed: bool
-) -> Callable[[EdgeInput], Any]:
+    function: Callable[..., object],
+    view: Callable[[State], object] | None,
+    where: str,
+    *,
+    typed: bool,
+) -> Callable[[EdgeInput], object]:
     """Return a callable on an edge, which may ask for ``payload`` (``output``), ``state``, ``text``
     or ``fields`` by name; by position it is given payload and state, in a typed graph the state
     first.
     """
-    ways: Mapping[str, Callable[[EdgeInput], Any]] = {
+    ways: Mapping[str, Callable[[EdgeInput], object]] = {
         "payload": lambda seen: isolate(seen.payload),
         "output": lambda seen: isolate(seen.payload),
         "message": lambda seen: isolate(seen.payload),
@@ -105,8 +109,8 @@ _EDGE_NAMES = {"message": "payload", "output": "payload", "attributes": "state"}
 
 
 def of_state(
-    function: Callable[..., Any], view: Callable[[State], Any] | None, where: str
-) -> Callable[[State], Any]:
+    function: Callable[..., object], view: Callable[[State], object] | None, where: str
+) -> Callable[[State], object]:
     """Return a callable that is asked about the state alone, such as a router.
 
     Raises: SpecError (AX162, AX163).
@@ -128,7 +132,7 @@ def router_of(spec: RouterSpec, schema: Schema, exits: Collection[str]) -> Route
     """
     ask = of_state(spec.ask, schema.view, f'router of "{spec.source}"')
 
-    def route(output: Any, state: State) -> Mapping[str, Any]:
+    def route(output: object, state: State) -> Mapping[str, Filter | None]:
         answer = ask(state)
         if answer is None:
             raise RouteError(
@@ -153,7 +157,7 @@ def router_of(spec: RouterSpec, schema: Schema, exits: Collection[str]) -> Route
     return route
 
 
-def _answers(answer: Any) -> Iterable[Any]:
+def _answers(answer: object) -> Iterable[Any]:
     if isinstance(answer, str):
         return (answer,)
     if isinstance(answer, tuple):
@@ -171,7 +175,7 @@ def _seeing(keep: Any, schema: Schema) -> Any:
     if keep is None:
         return None
 
-    def values(state: State) -> Mapping[str, Any]:
+    def values(state: State) -> Mapping[str, object]:
         return filtered(keep(schema.view(state) if schema.view else state))
 
     return values

@@ -13,7 +13,7 @@ Migration = Callable[[dict[str, Any]], Mapping[str, Any]]
 
 
 def checked_migrations(
-    spec: GraphSpec, imported: Callable[[str, str], Any]
+    spec: GraphSpec, imported: Callable[[str, str], object]
 ) -> dict[int, Migration]:
     """Return the migrations of a graph, by the version that each begins with.
 
@@ -25,7 +25,7 @@ def checked_migrations(
     found: dict[int, Migration] = {}
     for version, given in spec.migrations.items():
         where = f"migrations.{version}"
-        step: Any = imported(given, where) if isinstance(given, str) else given
+        step: object = imported(given, where) if isinstance(given, str) else given
         # files give anything as a version
         is_version = type(version) is int and 0 < version < spec.state_version
         if not is_version or not callable(step):

@@ -28,11 +28,11 @@ class CustomNode:
 
     def __init__(
         self,
-        forward: Callable[..., Any] | None = None,
+        forward: Callable[..., object] | None = None,
         *,
-        memories: Sequence[Any] | None = None,
-        tools: Sequence[Any] | None = None,
-        retrievers: Sequence[Any] | None = None,
+        memories: Sequence[object] | None = None,
+        tools: Sequence[object] | None = None,
+        retrievers: Sequence[object] | None = None,
         inline: bool = False,
     ) -> None:
         if forward is None:
@@ -42,7 +42,7 @@ class CustomNode:
         self.inline = inline
         self.name = ""
 
-    def set_forward(self, forward: Callable[..., Any]) -> None:
+    def set_forward(self, forward: Callable[..., object]) -> None:
         """Set the function, before ``build``."""
         self.forward = forward
 
@@ -70,13 +70,13 @@ def takes_name_first(kind: Any) -> bool:
         return False
 
 
-def _is_shape(forward: Callable[..., Any]) -> bool:
+def _is_shape(forward: Callable[..., object]) -> bool:
     """Return whether a function is written as in MASFactory, where ``messages`` are the fields."""
     names = list(parameters_of(forward))
     return names[:1] == ["messages"] and names[1:] == list(_POSITIONS[1 : len(names)])
 
 
-def _pass_on(inputs: dict[str, Any]) -> Any:
+def _pass_on(inputs: dict[str, object]) -> object:
     return inputs
 
 
@@ -85,7 +85,7 @@ class FunctionNode:
 
     strict = True
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         self.function = function
         self.inline = bool(getattr(function, "inline", False))
         self.name = self.__name__ = getattr(function, "__name__", type(function).__name__)
@@ -99,7 +99,7 @@ class FunctionNode:
 def node(function: F, *, inline: bool = ...) -> F: ...
 @overload
 def node(function: None = ..., *, inline: bool = ...) -> Callable[[F], F]: ...
-def node(function: Callable[..., Any] | None = None, *, inline: bool = False) -> Any:
+def node(function: Callable[..., object] | None = None, *, inline: bool = False) -> Any:
     """Mark a function as a node's body.
 
     ``inline``: it is cheap and never blocks, so it is called directly, without a thread.
@@ -108,7 +108,7 @@ def node(function: Callable[..., Any] | None = None, *, inline: bool = False) ->
     ... def double(inputs): return {"n": 2 * inputs["n"]}
     """
 
-    def mark(marked: Callable[..., Any]) -> Callable[..., Any]:
+    def mark(marked: Callable[..., object]) -> Callable[..., Any]:
         marked.inline = inline  # type: ignore[attr-defined]  # a function's own attribute
         return marked
 

@@ -38,7 +38,7 @@ from axil.kernel.joins import GATE, JOINS, Join
 from axil.kernel.plan import Body, Edge, Plan, ResolvedGraph, ResolvedNode, Router
 from axil.kernel.scopes import SubgraphBody
 from axil.kernel.state import Schema
-from axil.kernel.tokens import ENTRY, EXIT
+from axil.kernel.tokens import ENTRY, EXIT, new_tuple
 from axil.registry.components import make_component
 from axil.settings.grants import current_grants, granted
 from axil.spec.check import check, check_exit
@@ -77,7 +77,7 @@ class CompileOptions:
     """True if included files may name code by import path."""
     grants: Grants | None = None
     """The grants of included files; None: none."""
-    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    extras: Mapping[str, Any] = field(default_factory=dict[str, object])
     """Facts about the graph that is compiled, for nodes with graphs of their own."""
     place: Place | None = None
     """The node's place in a file, for errors in its settings."""
@@ -112,7 +112,7 @@ class CompileOptions:
         """Return whether a file may name code by this import path."""
         return self.allow_code or (self.grants is not None and self.grants.allows(_import(path)))
 
-    def imported(self, path: str, where: str) -> Any:
+    def imported(self, path: str, where: str) -> object:
         """Return the object at ``module:Name``.
 
         Raises: SpecError (AX148): code is not allowed, or there is no such object.
@@ -223,7 +223,7 @@ class Compiler:
     def __init__(self, setting: CompileOptions) -> None:
         self.setting = setting
         self.problems: list[Problem] = []
-        self.components: list[Any] = []
+        self.components: list[object] = []
         self._wants: Gathering | None = None
         """The wants of files, of all that has been made so far; None: there is no file."""
 
@@ -270,7 +270,7 @@ class Compiler:
         if errors:
             raise SpecError(errors)
 
-    def attempt(self, where: str, make_it: Callable[[], Any]) -> Any:
+    def attempt(self, where: str, make_it: Callable[[], object]) -> Any:
         """Return the result of ``make_it``; None: it raised problems, which are recorded."""
         before, found = len(self._wants or ()), list[Problem]()
         try:
@@ -296,6 +296,7 @@ class _Draft:
         self.bodies: dict[str, Any] = {}
         self.kinds: dict[str, NodeContract] = {}
         self.rules: dict[str, BodyRules] = {}
+        self.made: dict[Any, Body] = {}
         self.nested: dict[str, SubgraphSpec] = {}
         # for nodes that ask for their out-edges
         self._leading: dict[str, list[OutEdge]] | None = None
@@ -331,7 +332,7 @@ class _Draft:
             misread(
                 spec,
                 self._known,
-                ((parts.spec, parts.condition) for parts in self.edges),
+                [(parts.spec, parts.condition) for parts in self.edges],
                 self.schema.fields if self.schema.closed else None,
             )
         )
@@ -391,10 +392,10 @@ class _Draft:
                 )
         return self._leading.get(node, [])
 
-    def _known(self, name: str) -> Any:
+    def _known(self, name: str) -> object:
         return self.kinds[name].component if name in self.kinds else None
 
-    def _component(self, kind: str, use: ComponentRef, otherwise: str) -> Any:
+    def _component(self, kind: str, use: ComponentRef, otherwise: str) -> object:
         """Return a component, made. ``otherwise``: its owner's place, if it has none in a file."""
         made = use.made
         if made is None:
@@ -433,6 +434,7 @@ class _Draft:
             given=kind.given,
             chat=self.chat,
             is_free=not (self.schema.closed or self.schema.fields),
+            made=self.made,
         )
         reply: str = getattr(kind.component, "reply_name", "")
         if reply and self.spec.payload == "state" and not (self.chat or node.push):
@@ -492,7 +494,8 @@ class _Draft:
                     ),
                 )
                 wrap = partial(wrapper.wrap, vertex.body, info)
-                vertex = replace(vertex, body=self.planner.attempt(at, wrap) or vertex.body)
+                body = self.planner.attempt(at, wrap) or vertex.body
+                vertex = replace(vertex, body=body, wrappers=(*vertex.wrappers, wrapper))
         if self.planner.setting.hooks is not None:
             for hook in reversed(self.planner.setting.hooks.hook.wrap_body.get_hookimpls()):
                 chosen = {
@@ -510,14 +513,17 @@ class _Draft:
             join=self._join(node, kind),
             merge=merge,
             routers=tuple(
-                made
-                for _, router in self._routers.get(node.id, ())
-                if (made := self._router(router)) is not None
+                [
+                    made
+                    for _, router in self._routers.get(node.id, ())
+                    if (made := self._router(router)) is not None
+                ]
             ),
             lane=node.lane or kind.lane,
             effects=node.effects or kind.effects or "idempotent",
             type=node.use.type if node.use else kind.type,
             own=self.bodies[node.id],
+            component=kind.component,
         )
         return self._wrapped(node, vertex)
 
@@ -550,6 +556,8 @@ class _Draft:
     # -- edges
 
     def _edge(self, edge: EdgeSpec) -> EdgeParts:
+        if edge.condition is None and edge.process is None and edge.filter is None:
+            return new_tuple(EdgeParts, (edge, None, None, self.schema.view))
         where = edge.where
         process = getattr(edge.process, "carry", edge.process)  # of an ``axil.Edge``
         for asked in (edge.condition, process, edge.filter):
@@ -564,11 +572,11 @@ class _Draft:
                     )
                 )
 
-        def part(kind: str, given: Any) -> Any:
-            if given is None or (callable(given) and not isinstance(given, ComponentRef)):
+        def part(kind: str, given: object) -> Any:
+            if given is None:
+                return None
+            if callable(given) and not isinstance(given, ComponentRef):
                 typed = self.spec.payload == "state"
-                if given is None:
-                    return None
                 return self.planner.attempt(
                     where, lambda: asked_by_name(given, self.schema.view, where, typed=typed)
                 )
@@ -608,11 +616,13 @@ class _Draft:
                     trigger=edge.trigger,
                     group=edge.group,
                     router=-1 if edge.router is None else router_at[edge.router],
+                    condition=parts.condition,
+                    process=parts.process,
                 )
             )
         return ResolvedGraph(
             spec=spec,
-            vertices=tuple(self._vertex(node) for node in spec.nodes),
+            vertices=tuple([self._vertex(node) for node in spec.nodes]),
             edges=tuple(edges),
             schema=self.schema,
             payloads=KINDS[spec.payload],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
+from axil.kernel.tokens import Activation
 from axil.secrecy import has_secrets, shown_and_held, without_secrets
 
 _TEXT: Final = "text"
@@ -20,11 +21,11 @@ class ChunkCover:
 
     __slots__ = ("_firings", "_receive")
 
-    def __init__(self, receive: Callable[[Any, Any], None]) -> None:
+    def __init__(self, receive: Callable[[Activation, object], None]) -> None:
         self._receive = receive
-        self._firings: dict[Any, _Shown] = {}
+        self._firings: dict[object, _Shown] = {}
 
-    def __call__(self, activation: Any, chunk: Any, /) -> None:
+    def __call__(self, activation: Activation, chunk: object, /) -> None:
         shown = self._firings.get(activation)
         if shown is None:
             if not has_secrets():
@@ -37,7 +38,7 @@ class ChunkCover:
     def before(self, call: Callable[..., None] | None) -> Callable[..., None]:
         """Return the receiver of a firing's end, which first gives what is held back of it."""
 
-        def ended(activation: Any, *values: Any) -> None:
+        def ended(activation: Activation, *values: object) -> None:
             if (shown := self._firings.pop(activation, None)) is not None:
                 for each in shown.rest():
                     self._receive(activation, each)
@@ -60,15 +61,15 @@ class _Shown:
         self._more: list[int] = []
         """The positions of further chunks, which gave what was held back: behind how many."""
 
-    def given(self, chunk: Any) -> Iterator[Any]:
+    def given(self, chunk: Any) -> Iterator[object]:
         """Yield what is shown for a chunk."""
-        text, kind = _text_of(chunk)
+        whole, (text, kind) = chunk, _text_of(chunk)
         if kind == "reset":
             yield self._reset(chunk)
             return
         if text is None:
             yield from self.rest()
-            yield without_secrets(chunk) if isinstance(chunk, (Mapping, list, tuple)) else chunk
+            yield without_secrets(whole) if isinstance(chunk, (Mapping, list, tuple)) else chunk
         else:
             if self._held and _text_of(self._of)[1] != kind:
                 yield from self.rest()
@@ -77,14 +78,14 @@ class _Shown:
             yield chunk if said == text else _with_text(chunk, said)
         self._count += kind != "retry"
 
-    def rest(self) -> Iterator[Any]:
+    def rest(self) -> Iterator[object]:
         """Yield what is held back."""
         if self._held:
             held, self._held = self._held, ""
             self._more.append(self._count)
             yield _with_text(self._of, without_secrets(held))
 
-    def _reset(self, chunk: Mapping[str, Any]) -> Any:
+    def _reset(self, chunk: Mapping[str, Any]) -> object:
         """Return a reset, which counts what was shown beside the firing's own chunks."""
         self._held, taken = "", int(chunk.get("chunks") or 0)
         self._count = max(0, self._count - taken)
@@ -93,7 +94,7 @@ class _Shown:
         return {**chunk, "chunks": taken + len(more)} if more else chunk
 
 
-def _text_of(chunk: Any) -> tuple[str | None, str]:
+def _text_of(chunk: object) -> tuple[str | None, str]:
     """Return the text that a chunk adds to, None: it is whole by itself; and its kind."""
     if isinstance(chunk, str):
         return chunk, ""
@@ -104,7 +105,7 @@ def _text_of(chunk: Any) -> tuple[str | None, str]:
     return (text if isinstance(text, str) else None), kind
 
 
-def _with_text(chunk: Any, text: str) -> Any:
+def _with_text(chunk: Any, text: str) -> object:
     return text if isinstance(chunk, str) else {**chunk, _TEXT: text}
 
 

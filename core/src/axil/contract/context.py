@@ -38,7 +38,7 @@ class Question:
     """The seconds to answer, from when it is first asked in a run; None: no limit. Then ``default``
     is the answer; without one the body gets ``Overdue``.
     """
-    data: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    data: Mapping[str, Any] = field(default_factory=dict[str, object])
     """Anything a channel may show beside the text."""
     id: str = ""
     """Set by the run: the activation that asks, and which of its questions this is."""
@@ -56,8 +56,8 @@ class StepCall(NamedTuple):
     """One step of a body."""
 
     name: str
-    call: Callable[[], Awaitable[Any]]
-    request: Any = None
+    call: Callable[[], Awaitable[object]]
+    request: object = None
     """Plain data that says what is asked for; a recorded result is used for the same request
     only.
     """
@@ -96,7 +96,7 @@ class Clock(Protocol):
 class Channel(Protocol):
     """A way to ask a person while the run waits. ``axil.channels``."""
 
-    async def ask(self, question: Question) -> Any:
+    async def ask(self, question: Question) -> object:
         """Return the answer, or ``MISSING``: none now, so the run pauses."""
         ...
 
@@ -127,14 +127,14 @@ class Host(Protocol):
     @property
     def workspace(self) -> Path | None: ...
     @property
-    def deps(self) -> Any: ...
+    def deps(self) -> object: ...
     @property
     def clock(self) -> Clock: ...
-    def emit(self, activation: Activation, chunk: Any) -> None: ...
+    def emit(self, activation: Activation, chunk: object) -> None: ...
     def now(self, activation: Activation, call: Call) -> float: ...
     async def sleep(self, activation: Activation, call: Call, seconds: float) -> None: ...
-    async def ask(self, activation: Activation, call: Call, question: Question) -> Any: ...
-    async def step(self, activation: Activation, step: StepCall) -> Any: ...
+    async def ask(self, activation: Activation, call: Call, question: Question) -> object: ...
+    async def step(self, activation: Activation, step: StepCall) -> object: ...
     def key(self, activation: Activation, step: str = "") -> str: ...
     async def enter(self, task: Task, sub: SubRun) -> SubRunResult: ...
     async def execute(self, body: Body, task: Task, ctx: Context) -> Any: ...
@@ -166,8 +166,8 @@ class Context:
         """The name of this firing; with the run's id a stable idempotency key."""
         self._calls = [0]
         self._uses: dict[tuple[str | int, ...], int] = {}
-        self._local: dict[str, Any] | None = None
-        self._kept: dict[str, Any] | None = None
+        self._local: dict[str, object] | None = None
+        self._kept: dict[str, object] | None = None
 
     @property
     def local(self) -> dict[str, Any]:
@@ -291,18 +291,19 @@ class Context:
         step = _step.get()
         return step if step is not None and step.owner is self else None
 
-    def emit(self, chunk: Any, /) -> None:
+    def emit(self, chunk: object, /) -> None:
         """Show ``chunk`` to the run's observers; never waits, never changes a result."""
         self._show(chunk, of_body=True)
 
-    def note(self, chunk: Any, /) -> None:
+    def note(self, chunk: object, /) -> None:
         """Show ``chunk`` as a wrapper does: about the body, not from it."""
         self._show(chunk, of_body=False)
 
-    def _show(self, chunk: Any, *, of_body: bool) -> None:
+    def _show(self, chunk: object, *, of_body: bool) -> None:
         if self.is_abandoned:
             return
-        kind: Any = (
+        whole = chunk
+        kind: object = (
             cast("Mapping[str, Any]", chunk).get("kind") if isinstance(chunk, Mapping) else None
         )
         showing: Context | None = self
@@ -315,7 +316,7 @@ class Context:
                 showing.shown += 1
                 showing.has_emitted = showing.has_emitted or of_body
             showing = showing._whole
-        self._host.emit(self.activation, chunk)
+        self._host.emit(self.activation, whole)
 
     def now(self) -> float:
         """Return seconds since the run began, over all its parts. Recorded: a repeated body reads
@@ -347,10 +348,10 @@ class Context:
     async def step(
         self,
         name: str,
-        call: Callable[[], Awaitable[Any]],
+        call: Callable[[], Awaitable[object]],
         /,
         *,
-        request: Any = None,
+        request: object = None,
         effects: Effects = "idempotent",
         kind: StepKind = "",
     ) -> Any:
@@ -373,7 +374,7 @@ class Context:
         part = self._called(name) if inside is None else f"{inside.name}/{name}"
         step = _Step(self, self._once(("step", part), part))
 
-        async def within() -> Any:
+        async def within() -> object:
             token = _step.set(step)
             try:
                 return await call()
@@ -392,7 +393,7 @@ class Context:
     async def run(
         self,
         plan: Plan,
-        inputs: Any = None,
+        inputs: object = None,
         /,
         *,
         name: str | int | Sequence[str | int],
@@ -420,7 +421,7 @@ class Context:
         """Report what was used, by the meter's names; see axil-models for tokens and money."""
         self._host.spend(self.activation, amounts)
 
-    async def reserve(self, **wanted: Any) -> MeterReservation:
+    async def reserve(self, **wanted: object) -> MeterReservation:
         """Reserve what is about to be used, in the limits of the run and of every node around this
         one.
 
@@ -447,3 +448,9 @@ class _Step:
 
 
 _step: ContextVar[_Step | None] = ContextVar("axil_step", default=None)
+STEPS_ELSEWHERE: ContextVar[Callable[[str, StepKind], None] | None] = ContextVar(
+    "axil_steps_elsewhere", default=None
+)
+"""A check of each step that a body takes in another process, by the path of its node and the kind
+of the step; what it raises fails the node.
+"""

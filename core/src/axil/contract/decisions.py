@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
 from axil.errors import HookFailed
 
@@ -50,7 +50,7 @@ class Replace:
     """Take this as the outcome of the firing."""
 
     output: Any
-    writes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    writes: Mapping[str, object] = field(default_factory=dict[str, object])
     """Fields of the state to write."""
 
 
@@ -141,13 +141,13 @@ class Deciders:
         raise _strange("limit_reached", answer, wanted)
 
 
-def _call(hooks: pluggy.PluginManager, name: str) -> Callable[..., Any] | None:
+def _call(hooks: pluggy.PluginManager, name: str) -> Callable[..., object] | None:
     """Return a hook as a function whose errors are ``HookFailed``; None: no plugin has it."""
     caller: Any = getattr(hooks.hook, name)
     if not caller.get_hookimpls():
         return None
 
-    def ask(**given: Any) -> Any:
+    def ask(**given: object) -> Any:
         try:
             return caller(**given)
         except Exception as error:
@@ -158,9 +158,9 @@ def _call(hooks: pluggy.PluginManager, name: str) -> Callable[..., Any] | None:
     return ask
 
 
-def _are_seconds(given: Any) -> bool:
+def _are_seconds(given: object) -> TypeGuard[float]:
     return isinstance(given, (int, float)) and 0 <= given < float("inf")
 
 
-def _strange(name: str, answer: Any, wanted: str) -> HookFailed:
+def _strange(name: str, answer: object, wanted: str) -> HookFailed:
     return HookFailed(f"the hook {name} gave {answer!r:.80}; expected {wanted} or None.")

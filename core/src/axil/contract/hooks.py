@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
 import pluggy
@@ -28,7 +28,7 @@ class Hooks:
     """The hooks that a plugin may implement; every argument may be left out."""
 
     @hookspec
-    def register(self, registry: Any) -> None:
+    def register(self, registry: object) -> None:
         """Add components that no entry point names: ``registry.register("nodes", "tick",
         Tick)``.
         """
@@ -46,7 +46,7 @@ class Hooks:
         """React to a plan that was made."""
 
     @hookspec
-    def run_started(self, run_id: str, plan: Plan, inputs: Any) -> None:
+    def run_started(self, run_id: str, plan: Plan, inputs: object) -> None:
         """React to the beginning of a run; ``inputs`` are those that it began with."""
 
     @hookspec
@@ -60,11 +60,13 @@ class Hooks:
         """React to the payloads that a firing begins with: those of its live in-edges."""
 
     @hookspec
-    def chunk(self, activation: Activation, chunk: Any, run_id: str) -> None:
+    def chunk(self, activation: Activation, chunk: object, run_id: str) -> None:
         """React to a chunk that a body showed with ``ctx.emit``."""
 
     @hookspec
-    def firing_finished(self, activation: Activation, kind: str, output: Any, run_id: str) -> None:
+    def firing_finished(
+        self, activation: Activation, kind: str, output: object, run_id: str
+    ) -> None:
         """React to a firing that ended well; its tokens are on their way."""
 
     @hookspec
@@ -87,7 +89,7 @@ class Hooks:
 
     @hookspec
     def step_started(
-        self, activation: Activation, step: str, request: Any, kind: str, run_id: str
+        self, activation: Activation, step: str, request: object, kind: str, run_id: str
     ) -> None:
         """React to a step that a body takes; ``kind`` is ``model``, ``tool`` or empty.
 
@@ -97,7 +99,7 @@ class Hooks:
 
     @hookspec
     def step_finished(
-        self, activation: Activation, step: str, result: Any, kind: str, run_id: str
+        self, activation: Activation, step: str, result: object, kind: str, run_id: str
     ) -> None:
         """React to a step that ended well, before its result is recorded."""
 
@@ -131,11 +133,11 @@ class Hooks:
         """
 
     @hookspec
-    def run_finished(self, run_id: str, result: Any) -> None:
+    def run_finished(self, run_id: str, result: object) -> None:
         """React to the end of a run; ``result.status`` says how it ended."""
 
 
-def hook_manager(plugins: Iterable[Any] = ()) -> pluggy.PluginManager:
+def hook_manager(plugins: Iterable[object] = ()) -> pluggy.PluginManager:
     """Return a plugin manager with ``plugins`` registered."""
     made = pluggy.PluginManager(PROJECT)
     made.add_hookspecs(Hooks)
@@ -144,10 +146,10 @@ def hook_manager(plugins: Iterable[Any] = ()) -> pluggy.PluginManager:
     return made
 
 
-_introduced: WeakKeyDictionary[pluggy.PluginManager, WeakSet[Any]] = WeakKeyDictionary()
+_introduced: WeakKeyDictionary[pluggy.PluginManager, WeakSet[object]] = WeakKeyDictionary()
 
 
-def introduce(hooks: pluggy.PluginManager, registry: Any) -> None:
+def introduce(hooks: pluggy.PluginManager, registry: object) -> None:
     """Let plugins add their components to ``registry``, once for each registry."""
     met = _introduced.setdefault(hooks, WeakSet())
     if registry not in met:

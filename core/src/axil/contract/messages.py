@@ -23,7 +23,7 @@ FAILED_CODE: Final = "==CODE EXECUTION FAILED=="
 _RENDERER = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
-def message(content: Any, role: str = "user", **more: Any) -> Message:
+def message(content: Any, role: str = "user", **more: object) -> Message:
     """Return a message.
 
     >>> message("hi", source="A")
@@ -48,10 +48,10 @@ def fold_payloads(payloads: Iterable[Any]) -> dict[str, Any]:
     >>> fold_payloads([{"k": 1}, {"k": 2}, {"k": [3]}, {"j": {"a": 1}}, {"j": {"b": 2}}])
     {'k': [1, 2, 3], 'j': {'a': 1, 'b': 2}}
     """
-    result: dict[str, Any] = {}
+    result: dict[str, object] = {}
     made: set[str] = set()  # fields whose values were made here, and so may be added to
     for payload in payloads:
-        fields: Mapping[str, Any] = payload if type_of(payload) is dict else as_fields(payload)
+        fields: Mapping[str, object] = payload if type_of(payload) is dict else as_fields(payload)
         for name, new in fields.items():
             if name not in result:
                 result[name] = new
@@ -88,7 +88,7 @@ def as_fields(payload: Any) -> Mapping[str, Any]:
     return {"message": payload}
 
 
-def as_messages(payload: Any) -> list[Message]:
+def as_messages(payload: object) -> list[Message]:
     """Return a payload as messages: fields become one user message, of ``message`` if there is such
     a field, else of them all; a list of texts in ``message`` alone becomes one each.
     """
@@ -102,14 +102,14 @@ def as_messages(payload: Any) -> list[Message]:
         fields = cast("Mapping[str, Any]", payload)
         if is_messages(fields.get("messages")) and fields["messages"]:
             return list(fields["messages"])
-        found: Any = fields["message"] if set(fields) == {"message"} else render(fields)
+        found: object = fields["message"] if set(fields) == {"message"} else render(fields)
         texts = cast("list[Any]", found) if isinstance(found, list) else []
         is_several = texts and all(isinstance(text, str) for text in texts)
         return [message(each) for each in (texts if is_several else cast("list[Any]", [found]))]
     return [message(payload)]
 
 
-def has_failed(payload: Any) -> bool:
+def has_failed(payload: object) -> bool:
     """Return whether a payload is the report of a program that failed; its node is not shown as
     done.
 
@@ -149,9 +149,10 @@ def text_of(payload: Any) -> str:
         parts = cast("list[dict[str, Any]]", payload)
         if all(part.get("type") == "text" for part in parts):
             return "\n".join(str(part.get("text", "")) for part in parts)
-    return "" if payload is None else render(payload)
+
+    return "" if payload is None else render(cast("object", payload))
 
 
-def render(value: Any) -> str:
+def render(value: object) -> str:
     """Return a value as text: strings as they are, all else as JSON, keys in their order."""
     return value if isinstance(value, str) else _RENDERER.encode(thaw(value))

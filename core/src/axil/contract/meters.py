@@ -71,7 +71,7 @@ class Meter(Protocol):
         ...
 
     @property
-    def ledger(self) -> Any:
+    def ledger(self) -> object:
         """The ledger for wrappers that know this meter."""
         ...
 
@@ -84,11 +84,11 @@ class Meter(Protocol):
         """Count what was used; where it passes a limit of the run, stop the run."""
         ...
 
-    async def reserve(self, who: Activation, wanted: Mapping[str, Any]) -> MeterReservation:
+    async def reserve(self, who: Activation, wanted: Mapping[str, object]) -> MeterReservation:
         """Reserve what is about to be used, wait for it, or raise."""
         ...
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, object]:
         """Return plain data for a journal, by names other than ``firings`` and ``cycles``."""
         ...
 

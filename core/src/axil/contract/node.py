@@ -44,7 +44,7 @@ class Node(Protocol):
     """The least that a node has."""
 
     @property
-    def run(self) -> Callable[..., Any]:
+    def run(self) -> Callable[..., object]:
         """The body: a function of the values that its parameters name, that returns the node's
         output, or an ``axil.Out``.
         """
@@ -55,7 +55,7 @@ class Node(Protocol):
 class Edge(Protocol):
     """A component that decides what an edge carries, in place of condition, keys and processor."""
 
-    def carry(self, seen: Any, /) -> Any:
+    def carry(self, seen: Any, /) -> object:
         """Return the payload that continues; None: nothing.
 
         Args:
@@ -72,11 +72,11 @@ class NodeContract:
     call: Any
     adapted: Callable[[Any], Any] | None
     scope: Callable[[str, Any], Any] | None
-    bind: Callable[..., Any] | None
-    given: Mapping[str, Any]
+    bind: Callable[..., object] | None
+    given: Mapping[str, object]
     inline: bool
     strict: bool
-    join: Any
+    join: object
     lane: str | None
     effects: Any
     type: str

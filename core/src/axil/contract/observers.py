@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from axil.kernel.tokens import ENTRY
+from axil.kernel.tokens import ENTRY, Activation
 from axil.kernel.values import isolate
 
 if TYPE_CHECKING:
     import pluggy
 
-    from axil.kernel.plan import ResolvedGraph
+    from axil.kernel.plan import Plan, ResolvedGraph
 
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "run_started": ("run_id", "plan", "inputs"),
@@ -63,7 +63,7 @@ def edge_payloads(
     found: list[EdgePayload] = []
     for each in carried:
         position: int = each[0]
-        payload: Any = each[1]
+        payload: object = each[1]
         edge = graph.edges[position]
         source = ENTRY if edge.source < 0 else graph.vertices[edge.source].name
         found.append(EdgePayload(edge.name, source, edge.target_name, isolate(payload)))
@@ -83,18 +83,18 @@ class Observers:
 
     __slots__ = (*OBSERVER_HOOKS, "receivers", "reports")
 
-    run_started: Callable[[str, Any, Any], None] | None
-    firing_started: Callable[[Any, str], None] | None
-    firing_received: Callable[[Any, tuple[EdgePayload, ...]], None] | None
-    chunk: Callable[[Any, Any], None] | None
-    firing_finished: Callable[[Any, str, Any], None] | None
-    firing_sent: Callable[[Any, tuple[EdgePayload, ...]], None] | None
-    firing_failed: Callable[[Any, str, BaseException], None] | None
-    firing_skipped: Callable[[Any, str], None] | None
-    step_started: Callable[[Any, str, Any, str], None] | None
-    step_finished: Callable[[Any, str, Any, str], None] | None
-    step_failed: Callable[[Any, str, BaseException, str], None] | None
-    run_finished: Callable[[str, Any], None] | None
+    run_started: Callable[[str, Plan, object], None] | None
+    firing_started: Callable[[Activation, str], None] | None
+    firing_received: Callable[[Activation, tuple[EdgePayload, ...]], None] | None
+    chunk: Callable[[Activation, object], None] | None
+    firing_finished: Callable[[Activation, str, object], None] | None
+    firing_sent: Callable[[Activation, tuple[EdgePayload, ...]], None] | None
+    firing_failed: Callable[[Activation, str, BaseException], None] | None
+    firing_skipped: Callable[[Activation, str], None] | None
+    step_started: Callable[[Activation, str, object, str], None] | None
+    step_finished: Callable[[Activation, str, object, str], None] | None
+    step_failed: Callable[[Activation, str, BaseException, str], None] | None
+    run_finished: Callable[[str, object], None] | None
     receivers: Mapping[str, Callable[..., None]]
     """The receiver of each kind of report of the scheduler, which does nothing where there is none.
     """
@@ -103,7 +103,7 @@ class Observers:
 
     @classmethod
     def freeze(
-        cls, hooks: pluggy.PluginManager | None, others: Iterable[Any] = (), run_id: str = ""
+        cls, hooks: pluggy.PluginManager | None, others: Iterable[object] = (), run_id: str = ""
     ) -> Observers:
         """Return the observers of a run: registered plugins in pluggy's order, then ``others``,
         objects with methods named like hooks.
@@ -148,13 +148,13 @@ class Observers:
         return self
 
 
-def _ignored(*_: Any) -> None:
+def _ignored(*_: object) -> None:
     """Ignore a report that no observer asks for."""
 
 
 def _listeners(
     hooks: pluggy.PluginManager | None, name: str, run_id: str
-) -> Iterable[tuple[Callable[..., Any], tuple[str, ...], str, Any]]:
+) -> Iterable[tuple[Callable[..., object], tuple[str, ...], str, object]]:
     if hooks is not None:
         known = PARAMETERS[name]
         for implementation in reversed(getattr(hooks.hook, name).get_hookimpls()):
@@ -166,8 +166,8 @@ def _listeners(
 
 
 def _of_all_parameters(
-    call: Callable[..., Any], taken: tuple[str, ...], parameters: tuple[str, ...]
-) -> Callable[..., Any]:
+    call: Callable[..., object], taken: tuple[str, ...], parameters: tuple[str, ...]
+) -> Callable[..., object]:
     """Return ``call``, which takes some of a hook's parameters, as a function of all of them."""
     signature = inspect.signature(call).parameters.values()
     positional = [each.name for each in signature if each.kind is not each.KEYWORD_ONLY]
@@ -185,17 +185,17 @@ def _of_all_parameters(
 
 
 def _guarded(
-    call: Callable[..., Any],
+    call: Callable[..., object],
     taken: tuple[str, ...],
     parameters: tuple[str, ...],
     who: str,
-    plugin: Any,
+    plugin: object,
     dropped: set[int],
 ) -> Callable[..., None]:
     """Return ``call``; where it raises, it is logged, and its plugin is dropped."""
     listen = _of_all_parameters(call, taken, parameters)
 
-    def guarded(*values: Any) -> None:
+    def guarded(*values: object) -> None:
         if not dropped or id(plugin) not in dropped:
             try:
                 listen(*values)
@@ -217,7 +217,7 @@ def _one(calls: list[Callable[..., None]]) -> Callable[..., None] | None:
     if len(calls) == 1:
         return calls[0]
 
-    def all_of_them(*values: Any) -> None:
+    def all_of_them(*values: object) -> None:
         for call in calls:
             call(*values)
 

@@ -31,8 +31,8 @@ def names_in(state: State) -> Iterator[str]:
 
 
 _NOTHING_SHOWN: dict[str, Conversation] = {}  # shared by views that showed none; never changed
-_NOTHING_YET: dict[str, Any] = {}  # shared by views in which nothing was kept; never changed
-_READ_ONLY: dict[str, Any] = {}  # what was written to a view that takes nothing
+_NOTHING_YET: dict[str, object] = {}  # shared by views in which nothing was kept; never changed
+_READ_ONLY: dict[str, object] = {}  # what was written to a view that takes nothing
 
 
 def shown_of(
@@ -48,7 +48,7 @@ def shown_of(
 
 
 def only_new(
-    delta: Mapping[str, Any], shown: Mapping[str, Conversation], held: Mapping[str, Any]
+    delta: Mapping[str, object], shown: Mapping[str, Conversation], held: Mapping[str, object]
 ) -> dict[str, Any]:
     """Return a delta with new messages only; also those that a body appended in place.
 
@@ -74,9 +74,9 @@ class StateView(MutableMapping[str, Any]):
 
     __slots__ = ("_own", "_state", "shown", "written")
 
-    _own: dict[str, Any]
+    _own: dict[str, object]
     """The values that were read or assigned; MISSING: deleted."""
-    written: dict[str, Any]
+    written: dict[str, object]
     """The names that were assigned, in order, and those of the state that were deleted."""
     shown: dict[str, Conversation]
     """The conversations that were read."""
@@ -86,7 +86,7 @@ class StateView(MutableMapping[str, Any]):
         self._own = self.written = _NOTHING_YET
         self.shown = _NOTHING_SHOWN
 
-    def __axil_writes__(self) -> Mapping[str, Any]:
+    def __axil_writes__(self) -> Mapping[str, object]:
         """Return what was assigned, by field; MISSING: deleted."""
         return {name: self._own[name] for name in self.written}
 
@@ -94,7 +94,7 @@ class StateView(MutableMapping[str, Any]):
         """Refuse assignments from now on."""
         self.written = _READ_ONLY
 
-    def _look(self, name: object) -> Any:
+    def _look(self, name: object) -> object:
         """Return the value, isolated and kept, or MISSING."""
         own: dict[Any, Any] = self._own
         if name in own:
@@ -107,16 +107,16 @@ class StateView(MutableMapping[str, Any]):
             self._keep(cast("str", name), value)
         return value
 
-    def __axil_only_new__(self, delta: Mapping[str, Any]) -> Mapping[str, Any]:
+    def __axil_only_new__(self, delta: Mapping[str, object]) -> Mapping[str, object]:
         """Return a delta without the messages that were shown here."""
         return only_new(delta, self.shown, self._own) if self.shown else delta
 
-    def _keep(self, name: str, value: Any) -> None:
+    def _keep(self, name: str, value: object) -> None:
         if self._own is _NOTHING_YET:
             self._own = {}
         self._own[name] = value
 
-    def _peek(self, name: object) -> Any:
+    def _peek(self, name: object) -> object:
         """Return the value as it is, or MISSING."""
         if not isinstance(name, str) or name.startswith("@"):
             return MISSING
@@ -135,14 +135,14 @@ class StateView(MutableMapping[str, Any]):
         return value
 
     # the usual signature, in one lookup
-    def get(self, name: str, default: Any = None) -> Any:  # type: ignore[override]
+    def get(self, name: str, default: object = None) -> Any:  # type: ignore[override]
         value = self._look(name)
         return default if value is MISSING else value
 
     def __contains__(self, name: object) -> bool:
         return self._peek(name) is not MISSING
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         # anything may be assigned
         asked: Any = name
         if not isinstance(asked, str) or name.startswith("@"):
@@ -158,7 +158,7 @@ class StateView(MutableMapping[str, Any]):
         if name not in self._state:
             del self.written[name]
 
-    def _write(self, name: str, value: Any) -> None:
+    def _write(self, name: str, value: object) -> None:
         if self.written is _READ_ONLY:
             raise read_only(name)
         self._keep(name, value)
@@ -188,10 +188,10 @@ class StateView(MutableMapping[str, Any]):
 
     __copy__ = copy
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+    def __deepcopy__(self, memo: dict[int, object]) -> dict[str, Any]:
         return copy.deepcopy(self.copy(), memo)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return dict, (self.copy(),)
 
     def __eq__(self, other: object) -> bool:
@@ -205,10 +205,10 @@ class StateView(MutableMapping[str, Any]):
 
     __hash__ = None  # type: ignore[assignment]  # as unhashable as a dict
 
-    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+    def __or__(self, other: Mapping[str, object]) -> dict[str, Any]:
         return {**self, **other}
 
-    def __ror__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+    def __ror__(self, other: Mapping[str, object]) -> dict[str, Any]:
         return {**other, **self}
 
     def __ior__(self, other: Any) -> StateView:
@@ -244,11 +244,11 @@ class InstanceView:
     def __axil_read_only__(self) -> None:
         """Refuse assignments from now on."""
 
-    def __axil_writes__(self) -> Mapping[str, Any]:
+    def __axil_writes__(self) -> Mapping[str, object]:
         """Return what was assigned, by field; MISSING: deleted."""
         return {}
 
-    def __axil_only_new__(self, delta: Mapping[str, Any]) -> Mapping[str, Any]:
+    def __axil_only_new__(self, delta: Mapping[str, object]) -> Mapping[str, object]:
         """Return a delta without the messages that were shown here."""
         return delta
 
@@ -261,9 +261,9 @@ class Fields(dict[str, Any]):
     """
 
     __slots__ = ("_source",)
-    _source: Mapping[str, Any]
+    _source: Mapping[str, object]
 
-    def __init__(self, payload: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
+    def __init__(self, payload: Mapping[str, object] | Iterable[tuple[str, object]] = ()) -> None:
         source: Any = payload  # it is not written to any more, so it need not be copied
         if type_of(source) is not dict:
             source = source.raw() if isinstance(source, (Fields, StateView)) else dict(source)
@@ -283,7 +283,7 @@ class Fields(dict[str, Any]):
             return own
         return value
 
-    def _own(self, value: Any) -> Any:
+    def _own(self, value: object) -> Any:
         return isolate(value)
 
     def _touch(self) -> None:
@@ -298,7 +298,7 @@ class Fields(dict[str, Any]):
         return super().__iter__()
 
     # one signature for dict.get's overloads
-    def get(self, key: str, default: Any = None) -> Any:  # type: ignore[override]
+    def get(self, key: str, default: object = None) -> Any:  # type: ignore[override]
         if key in self:
             return self[key]
         return default
@@ -312,7 +312,7 @@ class Fields(dict[str, Any]):
         return super().values()
 
     # one signature for dict.pop's overloads
-    def pop(self, key: str, *default: Any) -> Any:  # type: ignore[override]
+    def pop(self, key: str, *default: object) -> Any:  # type: ignore[override]
         if key in self:
             self.__getitem__(key)
         return super().pop(key, *default)
@@ -323,7 +323,7 @@ class Fields(dict[str, Any]):
         return super().popitem()
 
     # one signature for dict.setdefault's overloads
-    def setdefault(self, key: str, default: Any = None) -> Any:  # type: ignore[override]
+    def setdefault(self, key: str, default: object = None) -> Any:  # type: ignore[override]
         if key not in self:
             super().__setitem__(key, default)
         return self[key]
@@ -336,20 +336,20 @@ class Fields(dict[str, Any]):
 
     __copy__ = copy
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+    def __deepcopy__(self, memo: dict[int, object]) -> dict[str, Any]:
         return {key: copy.deepcopy(value, memo) for key, value in self.raw().items()}
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return dict, (self.raw(),)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: object) -> Any:
         return (
             {**self, **cast("Mapping[str, Any]", other)}
             if isinstance(other, Mapping)
             else NotImplemented
         )
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: object) -> Any:
         return (
             {**cast("Mapping[str, Any]", other), **self}
             if isinstance(other, Mapping)
@@ -362,7 +362,7 @@ class Thawed(Fields):
 
     __slots__ = ()
 
-    def _own(self, value: Any) -> Any:
+    def _own(self, value: object) -> Any:
         return thaw(value)
 
     def copy(self) -> Any:
@@ -371,17 +371,17 @@ class Thawed(Fields):
 
     __copy__ = copy
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+    def __deepcopy__(self, memo: dict[int, object]) -> dict[str, Any]:
         return copy.deepcopy(self.copy(), memo)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return dict, (self.copy(),)
 
     def __repr__(self) -> str:
         return repr(self.copy())
 
 
-def fields_of(payload: Mapping[str, Any]) -> dict[str, Any]:
+def fields_of(payload: Mapping[str, object]) -> dict[str, Any]:
     """Return ``payload`` as a dict of the body's own: a plain one where all values are scalars,
     else ``Fields``.
     """
@@ -393,14 +393,14 @@ def fields_of(payload: Mapping[str, Any]) -> dict[str, Any]:
     return dict(payload)
 
 
-def writes_of(view: Any) -> Mapping[str, Any] | None:
+def writes_of(view: Any) -> Mapping[str, object] | None:
     """Return what a body assigned to its view of the state; None: nothing.
 
     Raises: StateError (AX203): it deleted a field.
     """
     kind = type_of(view)
     is_view = kind is StateView or issubclass(kind, InstanceView)
-    found: Mapping[str, Any] = kind.__axil_writes__(view) if is_view else _NOTHING_YET
+    found: Mapping[str, object] = kind.__axil_writes__(view) if is_view else _NOTHING_YET
     for name, value in found.items():
         if value is MISSING:
             raise undeletable(name)
@@ -441,7 +441,7 @@ def without_views(value: Any) -> Any:
     return kind.__axil_instance__(value) if issubclass(kind, InstanceView) else value
 
 
-def values_of(given: Any, *, written: bool = False) -> Mapping[str, Any] | None:
+def values_of(given: Any, *, written: bool = False) -> Mapping[str, object] | None:
     """Return field values of a mapping, a view, or a model instance; ``{}`` for None, None for
     anything else.
 
@@ -460,11 +460,11 @@ def values_of(given: Any, *, written: bool = False) -> Mapping[str, Any] | None:
         )
     kind = type_of(given)
     model = kind.__axil_instance__(given) if issubclass(kind, InstanceView) else given
-    declared: Mapping[str, Any] | None = getattr(type_of(model), "__pydantic_fields__", None)
+    declared: Mapping[str, object] | None = getattr(type_of(model), "__pydantic_fields__", None)
     if declared is None or isinstance(model, type):
         return None
-    extra: Mapping[str, Any] = model.__pydantic_extra__ or {}
-    held: dict[str, Any] = {
+    extra: Mapping[str, object] = model.__pydantic_extra__ or {}
+    held: dict[str, object] = {
         **{name: value for name, value in model.__dict__.items() if name in declared},
         **extra,
     }

@@ -223,7 +223,7 @@ class DependencyWalk:
             )
 
     def _inner(
-        self, value: Any, place: Place, spec: GraphSpec, requires: Mapping[str, str]
+        self, value: object, place: Place, spec: GraphSpec, requires: Mapping[str, str]
     ) -> None:
         if not isinstance(value, Mapping):
             return
@@ -282,5 +282,5 @@ class DependencyWalk:
         )
 
 
-def _settings(given: Any) -> Mapping[str, Any]:
+def _settings(given: object) -> Mapping[str, object]:
     return cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}

@@ -40,14 +40,14 @@ def references_of(described: Mapping[str, Any]) -> tuple[Reference, ...]:
     )
 
 
-def settings_at(config: Any, pointer: str) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def settings_at(config: object, pointer: str) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """Yield what a JSON pointer with ``*`` leads to in a config, with its keys.
 
     >>> list(settings_at({"tools": ["a", {"type": "b"}]}, "/tools/*"))
     [(('tools', 0), 'a'), (('tools', 1), {'type': 'b'})]
     """
     steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
-    found: list[tuple[tuple[str | int, ...], Any]] = [((), config)]
+    found: list[tuple[tuple[str | int, ...], object]] = [((), config)]
     for step in steps:
         found = [
             ((*keys, key), inner)
@@ -58,7 +58,7 @@ def settings_at(config: Any, pointer: str) -> Iterator[tuple[tuple[str | int, ..
     yield from found
 
 
-def _members(value: Any) -> Iterator[tuple[str | int, Any]]:
+def _members(value: object) -> Iterator[tuple[str | int, object]]:
     if isinstance(value, Mapping):
         yield from cast("Mapping[str, Any]", value).items()
     elif isinstance(value, (list, tuple)):

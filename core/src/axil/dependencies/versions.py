@@ -73,7 +73,9 @@ def _packages(spec: GraphSpec) -> Iterator[str]:
     given += [part for edge in spec.edges for part in (edge.condition, edge.process)]
     given += [declared.validate for declared in spec.schema.fields.values()] if spec.schema else []
     for each in given:
-        kind: Any = each if isinstance(each, type) or hasattr(each, "__qualname__") else type(each)
+        kind: object = (
+            each if isinstance(each, type) or hasattr(each, "__qualname__") else type(each)
+        )
         package = str(getattr(kind, "__module__", "")).partition(".")[0]
         yield KERNEL if package == "axil" else canonical_name(package)
 

@@ -115,7 +115,7 @@ class SubRun(NamedTuple):
     """A plan that a body runs in a frame of its own."""
 
     plan: Plan
-    inputs: Any
+    inputs: object
     """The output that the plan's ``@entry`` edges carry."""
     name: tuple[str | int, ...]
     """Tells the frames of one activation apart."""
@@ -129,7 +129,7 @@ class Known(Protocol):
     """The recorded facts of a run, which are applied and not done again."""
 
     @property
-    def done(self) -> Mapping[Activation, Any]:
+    def done(self) -> Mapping[Activation, object]:
         """The recorded outcomes of firings."""
         ...
 

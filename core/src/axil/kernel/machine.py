@@ -67,8 +67,8 @@ class Send(NamedTuple):
     """The token of one edge from one firing; ``values`` replace the state, None keeps it."""
 
     arc: PlanEdge
-    payload: Any
-    values: Mapping[str, Any] | None
+    payload: object
+    values: Mapping[str, object] | None
 
 
 class Transition(NamedTuple):
@@ -83,8 +83,8 @@ class Exit(NamedTuple):
     """A token that left the scope, or came back to its start."""
 
     edge: int
-    payload: Any
-    values: Mapping[str, Any] | None
+    payload: object
+    values: Mapping[str, object] | None
     ordinal: Ordinal
     trigger: bool
 
@@ -107,7 +107,7 @@ class FrameResult(NamedTuple):
 def sends_of(
     plan: Plan,
     arcs: Sequence[PlanEdge],
-    output: Any,
+    output: object,
     state: State,
     filters: Mapping[int, Filter] = MappingProxyType({}),
 ) -> list[Send]:
@@ -136,7 +136,7 @@ def sends_of(
     return sends
 
 
-def sent(arc: PlanEdge, answer: Any, state: State, keep: Filter | None = None) -> Send | None:
+def sent(arc: PlanEdge, answer: object, state: State, keep: Filter | None = None) -> Send | None:
     """Return the token of an edge that has answered; None: it is dead."""
     values = None
     if answer is None:
@@ -180,9 +180,9 @@ def routed(plan: Plan, node: PlanNode, out: Out, state: State) -> list[Send]:
     return sends_of(plan, arcs, output, state, filters)
 
 
-def output_of(graph: ResolvedGraph, ended: FrameResult) -> Any:
+def output_of(graph: ResolvedGraph, ended: FrameResult) -> object:
     """Return a graph's output, as its payload kind says; None: nothing left it."""
-    left: list[tuple[str, Any]] = []
+    left: list[tuple[str, object]] = []
     for exit in ended.exits:
         source = graph.edges[exit.edge].source
         left.append((graph.vertices[source].name if source >= 0 else "", exit.payload))
@@ -218,7 +218,7 @@ def state_at(
     return states[0] if len(states) == 1 else join(states, history)
 
 
-def replaced(state: State, values: Mapping[str, Any], history: History, alone: bool) -> State:
+def replaced(state: State, values: Mapping[str, object], history: History, alone: bool) -> State:
     """Return ``state`` with exactly ``values`` (checked); ``alone``: no other path is alive."""
     if not alone:
         return state.replace(values, history)
@@ -324,7 +324,7 @@ class Machine:
             sends = routed(plan, node, out, state)
         return new_tuple(Transition, (delta, state, sends))
 
-    def follow(self, task: Task, out: Out) -> Task | Transition | list[Any]:
+    def follow(self, task: Task, out: Out) -> Task | Transition | list[object]:
         """Do ``prepare``; or, where a short way leads on, ``commit`` as well, and return the
         payloads sent, or ``take`` as well, and return the next task.
         """
@@ -733,7 +733,7 @@ class Machine:
         self._opens = [-1] * len(opens)
 
 
-def entry_tokens(plan: Plan, inputs: Any, root: State) -> list[Token]:
+def entry_tokens(plan: Plan, inputs: object, root: State) -> list[Token]:
     """Return the tokens that ``@entry`` sends of ``inputs``."""
     tokens: list[Token] = []
     for id in sorted(plan.entries):

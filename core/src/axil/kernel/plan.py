@@ -27,9 +27,9 @@ from axil.kernel.joins import GATE, Join
 from axil.kernel.state import Schema, State
 from axil.kernel.tokens import Carried, Effects, Task, Token
 
-Carry = Callable[[Any, State], "Any | Carried | None"]
+Carry = Callable[[Any, State], "object | Carried | None"]
 """From (output, state after the source) to a payload, or None: dead. Pure and synchronous."""
-Merge = Callable[[Sequence[State]], Mapping[str, Any]]
+Merge = Callable[[Sequence[State]], Mapping[str, object]]
 """From the states at a join to the values of the merged one."""
 
 Mode = Literal["inline", "async", "thread", "scope"]
@@ -44,7 +44,7 @@ class Body(Protocol):
     def __call__(self, task: Task, ctx: Any, /) -> Any: ...
 
 
-Left = tuple[str, Any]
+Left = tuple[str, object]
 """A payload that left a graph, and the name of the node it came from; empty: the graph's entry."""
 
 
@@ -56,11 +56,11 @@ class Payloads(Protocol):
         """True if payloads meet in the order of their sources' levels; else of edges."""
         ...
 
-    def gather(self, tokens: Sequence[Token], /) -> Any:
+    def gather(self, tokens: Sequence[Token], /) -> object:
         """Return the input of a graph, from the tokens at its node."""
         ...
 
-    def output(self, left: Sequence[Left], end: Sequence[str], fired: bool, /) -> Any:
+    def output(self, left: Sequence[Left], end: Sequence[str], fired: bool, /) -> object:
         """Return a graph's output, from what left it; None: nothing.
 
         Args:
@@ -70,7 +70,7 @@ class Payloads(Protocol):
         ...
 
 
-Filter = Callable[[State], Mapping[str, Any]]
+Filter = Callable[[State], Mapping[str, object]]
 """From a state to the values of the one that goes on."""
 Router = Callable[[Any, State], Mapping[str, Filter | None]]
 """From (output, state), asked once per firing, to the taken targets, each with its filter."""
@@ -102,6 +102,9 @@ class Edge:
     group: str = ""
     router: int = -1
     """Position in the source's routers, or -1."""
+    condition: object = None
+    """The component that decides whether it is taken; for checks, as ``process``."""
+    process: object = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False, repr=False)
@@ -118,6 +121,10 @@ class ResolvedNode:
     type: str = ""
     own: Body | None = None
     """The body as the node's component gives it, inside all that is wrapped around it."""
+    component: object = None
+    """The component that it was made of; for checks, as ``wrappers``."""
+    wrappers: tuple[object, ...] = ()
+    """Innermost first."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -130,7 +137,7 @@ class ResolvedGraph:
     edges: tuple[Edge, ...]
     schema: Schema
     payloads: Payloads
-    start: Mapping[str, Any]
+    start: Mapping[str, object]
     """First values of its state, checked."""
     end: tuple[str, ...] = ()
     """Nodes whose payloads are preferred as the output, the most preferred first."""

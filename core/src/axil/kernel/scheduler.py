@@ -95,7 +95,7 @@ class RunningFrame:
         self.depth: int = self.parent.depth + 1 if self.parent else 0
         self.short_cycle: CycleRun | None = None
         """Its visit, where a round may end the short way."""
-        self.resting: dict[Task, tuple[Any, ...]] = {}
+        self.resting: dict[Task, tuple[object, ...]] = {}
         """Tasks that ended with open questions, and these."""
         self.queued = False
         self.over = False
@@ -119,9 +119,9 @@ class RunningFrame:
         """The open questions of all that rests in it."""
         return tuple(each for questions in self.resting.values() for each in questions)
 
-    def order(self) -> tuple[Any, ...]:
+    def order(self) -> tuple[object, ...]:
         """Return its place in plan order: the nodes, ordinals and rounds around it."""
-        parts: list[tuple[Any, ...]] = []
+        parts: list[tuple[object, ...]] = []
         for running in self.around():
             if running.task is not None:
                 part = running.machine.frame[-1]
@@ -171,20 +171,20 @@ class Scheduler:
         self._commands: list[Command] = []  # to be returned before anything else is done
         self._limited: tuple[LimitReached, RunningFrame] | None = None
         # the firing whose fact is being recorded, and what follows
-        self._pending: tuple[Task, Callable[..., Command | None], tuple[Any, ...]] | None = None
+        self._pending: tuple[Task, Callable[..., Command | None], tuple[object, ...]] | None = None
         self._open: dict[Task, RunningFrame] = {}  # scopes under way, by the task that opened them
         # sub-runs under way, in order, by the task whose body began them
         self._subs: dict[Task, dict[RunningFrame, None]] = {}
         self._made: int = 0  # the size of what firings gave since what waits was looked at
         self._has_dropped = False
         self._dropped: frozenset[Task] = frozenset()  # firings that an early join cancelled
-        self._failures: list[tuple[tuple[Any, ...], NodeFailed]] = []
+        self._failures: list[tuple[tuple[object, ...], NodeFailed]] = []
         self._stop: AxilError | None = None
         self._ended: FrameResult | None = None
 
     # -- events
 
-    def begin(self, inputs: Any) -> None:
+    def begin(self, inputs: object) -> None:
         """Put what ``@entry`` carries of ``inputs``."""
         machine = self._root.machine
         try:
@@ -245,7 +245,7 @@ class Scheduler:
         if not (self._has_dropped and self.is_dropped(task)):
             self._fail(task, error)
 
-    def wait(self, task: Task, questions: Sequence[Any]) -> None:
+    def wait(self, task: Task, questions: Sequence[object]) -> None:
         """Take in that a body ended with open questions."""
         self._leave_subs(task)
         if not (self._has_dropped and self.is_dropped(task)):
@@ -448,13 +448,13 @@ class Scheduler:
         return self._enter(task) if node.mode == "scope" else task
 
     def _pend(
-        self, task: Task, command: Command, follow_up: Callable[..., Command | None], *given: Any
+        self, task: Task, command: Command, follow_up: Callable[..., Command | None], *given: object
     ) -> Command:
         """Let ``follow_up`` happen when ``command``, a fact of ``task``, is recorded."""
         self._pending = task, follow_up, given
         return command
 
-    def _settled(self) -> tuple[Task, Callable[..., Command | None], tuple[Any, ...]]:
+    def _settled(self) -> tuple[Task, Callable[..., Command | None], tuple[object, ...]]:
         pending, self._pending = self._pending, None
         if pending is None:
             raise KernelBug("nothing was to be recorded.")

@@ -59,12 +59,12 @@ class Round(NamedTuple):
     """The end of one round of a cycle."""
 
     number: int
-    changes: Mapping[str, Any]
+    changes: Mapping[str, object]
     exits: Sequence[Exit]
     returns: Sequence[Exit]
     end: str
     """``exit``, ``natural`` or ``limit``; empty: another round follows."""
-    total: Mapping[str, Any] | None = None
+    total: Mapping[str, object] | None = None
     """The changes of all rounds so far; None: those of earlier ones are known."""
     kept: Sequence[Exit] = ()
     """With ``total``: what left on data edges so far."""
@@ -126,7 +126,7 @@ class CycleBody:
         """Return the edges that lead into the cycle from outside."""
         return [e for e in self.edges if e.target in self.inside and e.source not in self.inside]
 
-    def __call__(self, task: Task, ctx: Any, /) -> Any:
+    def __call__(self, task: Task, ctx: object, /) -> Any:
         raise KernelBug(f"the body of {self.name} was called; scopes are entered.")
 
 
@@ -284,12 +284,12 @@ class CycleRun:
                 "loop_timer with less time), or say at_limit: exit in cycle_limits.",
             )
 
-    def _kept(self, stays: Iterable[Exit | Token], state: State) -> dict[str, Any]:
+    def _kept(self, stays: Iterable[Exit | Token], state: State) -> dict[str, object]:
         """Return the payloads that wait, by field, where they have changed."""
         edges, left = self.cycle.graph.edges, dict[int, list[Any]]()
         for sent in stays:
             left.setdefault(sent.edge, []).append(sent.payload)
-        kept: dict[str, Any] = {
+        kept: dict[str, object] = {
             field: left.pop(edge, [])
             for edge, field in self.waiting.items()
             if edge in left or self.state.get(field)
@@ -301,7 +301,7 @@ class CycleRun:
 
     def _take(
         self,
-        changes: Mapping[str, Any],
+        changes: Mapping[str, object],
         state: State,
         exits: Sequence[Exit],
         returns: Sequence[Exit],
@@ -360,7 +360,7 @@ class SubgraphBody:
         self,
         plan: Plan,
         pull: Callable[[State], State],
-        push: Callable[[FrameResult, State], dict[str, Any]],
+        push: Callable[[FrameResult, State], dict[str, object]],
     ) -> None:
         """Args:
         pull: from the state around it to the state of a new visit.
@@ -368,7 +368,7 @@ class SubgraphBody:
         """
         self.plan, self.pull, self.push = plan, pull, push
 
-    def __call__(self, task: Task, ctx: Any, /) -> Any:
+    def __call__(self, task: Task, ctx: object, /) -> Any:
         raise KernelBug("the body of a subgraph was called; scopes are entered.")
 
 
@@ -411,7 +411,7 @@ ScopeRun = CycleRun | SubgraphRun
 """A visit: one entry of a scope."""
 
 
-def combine_deltas(schema: Schema, parts: Sequence[Mapping[str, Any]]) -> Changes:
+def combine_deltas(schema: Schema, parts: Sequence[Mapping[str, object]]) -> Changes:
     """Return the changes of several frames, in order, as one delta."""
     history = History(schema, keeps=True)
     for part in parts:

@@ -13,7 +13,6 @@ runs are slower. Only ``scopes`` and the compiler know of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from axil.kernel.machine import Machine, Transition, blame, sent
 from axil.kernel.plan import BACK, PlanEdge, Port
@@ -31,18 +30,17 @@ def ways(
         out: its edges.
         reach: whether a chain may lead to each node.
     """
-    if not out or not all(_is_direct(arc, ports) for arc in out):
+    if not out:
         return None, False
+    for arc in out:
+        leads_on = arc.port >= 0 and arc.trigger and not arc.late and not arc.inner
+        if not (leads_on and ports[arc.port].is_usual):
+            return None, False
     if len(out) != 1 or out[0].router >= 0:
         return None, True
     port = ports[out[0].port]
     is_alone = port.needs == 1 and port.trigger_only and waits[out[0].port] == 1
     return (port if is_alone and reach[port.node] else None), True
-
-
-def _is_direct(arc: PlanEdge, ports: Sequence[Port]) -> bool:
-    leads_on = arc.port >= 0 and arc.trigger and not arc.late and not arc.inner
-    return leads_on and ports[arc.port].is_usual
 
 
 class QuickMachine(Machine):
@@ -95,7 +93,7 @@ class QuickMachine(Machine):
         self.taken.add(task)
         return task
 
-    def follow(self, task: Task, out: Out) -> Task | Transition | list[Any]:
+    def follow(self, task: Task, out: Out) -> Task | Transition | list[object]:
         """See ``Machine``: a chain is followed where nothing else is due; a direct node that fires
         once puts its tokens. Where an edge is dead, or replaces the state, the long way is gone.
         """
@@ -132,14 +130,14 @@ class QuickMachine(Machine):
         return task
 
     def _spread(
-        self, task: Task, payload: Any, delta: Delta, state: State
-    ) -> Transition | list[Any]:
+        self, task: Task, payload: object, delta: Delta, state: State
+    ) -> Transition | list[object]:
         """Put the tokens of a direct node, each at its port, and decide its edges.
 
         Returns: what each edge carries; where one is dead, or replaces the state: the transition.
         """
         node = task.node
-        carried: list[Any] = []
+        carried: list[object] = []
         is_plain, arc = True, node.out[0]
         used, seen = 0, set[int]()
         try:

@@ -72,8 +72,8 @@ NO_RESET: Final = _NoReset()
 class FieldChange:
     """The change of a frame to one field: a reset, if any, then deltas."""
 
-    deltas: tuple[Any, ...]
-    reset: Any = NO_RESET
+    deltas: tuple[object, ...]
+    reset: object = NO_RESET
     """The value before the deltas; ``MISSING``: none."""
 
 
@@ -91,14 +91,14 @@ class Reducer:
     """
 
     name: str
-    reduce: Callable[[Any, Any], Any]
-    compose: Callable[[Any, Any], Any] | None = None
-    many: Callable[[Any, Sequence[Any]], Any] | None = None
+    reduce: Callable[[Any, Any], object]
+    compose: Callable[[Any, Any], object] | None = None
+    many: Callable[[Any, Sequence[Any]], object] | None = None
     pure: bool = False
     whole: bool = False
-    meet: Callable[[Any, Any], Any] | None = None
+    meet: Callable[[Any, Any], object] | None = None
 
-    def fold(self, old: Any, deltas: Sequence[Any]) -> Any:
+    def fold(self, old: object, deltas: Sequence[object]) -> object:
         """Return ``old`` with all ``deltas``, in order; copied once at most."""
         if self.many is not None and len(deltas) > 1:
             return self.many(old, deltas)
@@ -106,7 +106,7 @@ class Reducer:
             for delta in deltas:
                 old = self.reduce(old, delta)
             return old
-        private: Any = MISSING
+        private: object = MISSING
         for delta in deltas:
             if private is MISSING or old is not private:
                 old = private = isolate(old)
@@ -114,7 +114,7 @@ class Reducer:
         return old
 
 
-def _overwrite(old: Any, new: Any) -> Any:
+def _overwrite(old: object, new: object) -> object:
     return new
 
 
@@ -135,13 +135,13 @@ class Field:
 
     name: str
     reducer: Reducer = OVERWRITE
-    default: Callable[[], Any] | None = None
+    default: Callable[[], object] | None = None
     """Returns the value of a new state; None: the field is absent until it is written."""
-    validate: Callable[[Any], Any] | None = None
+    validate: Callable[[Any], object] | None = None
     """Returns the value as the field's type, or raises; None: anything fits."""
-    encode: Callable[[Any], Any] | None = None
+    encode: Callable[[Any], object] | None = None
     """Returns plain data for the journal; None: the value is plain data."""
-    decode: Callable[[Any], Any] | None = None
+    decode: Callable[[Any], object] | None = None
 
 
 def append(old: Any, new: Any) -> Log:
@@ -155,8 +155,8 @@ APPEND = Reducer("append", append, compose=append, pure=True, whole=True)
 """The items of a delta go behind those that are there."""
 
 
-Delta = Mapping[str, Any]
-Values = Mapping[str, Any]
+Delta = Mapping[str, object]
+Values = Mapping[str, object]
 
 
 bare = object.__new__
@@ -188,7 +188,7 @@ class Schema:
             hint=did_you_mean(name, self.fields),
         )
 
-    def check(self, delta: Any, *, whole: bool = False) -> dict[str, Any]:
+    def check(self, delta: Any, *, whole: bool = False) -> dict[str, object]:
         """Return ``delta`` as it will be applied: declared keys, validated values, containers of
         its own.
 
@@ -211,7 +211,7 @@ class Schema:
             raise StateError(
                 f"a delta is a mapping of field names to values; found {type(delta).__name__}."
             )
-        checked: dict[str, Any] = {}
+        checked: dict[str, object] = {}
         for name, value in delta.items():  # pyright: ignore[reportUnknownVariableType]
             if not isinstance(name, str):
                 raise StateError(f"a delta's keys are field names; found {name!r}.")
@@ -230,7 +230,7 @@ class Schema:
                 f'field "{name}": the value contains itself, or is nested too deeply.'
             ) from None
 
-    def _valid(self, declared: Field, value: Any) -> Any:
+    def _valid(self, declared: Field, value: object) -> object:
         assert declared.validate is not None
         try:
             return declared.validate(value)
@@ -241,12 +241,12 @@ class Schema:
                 f'field "{declared.name}" of {self.name} does not take {_short(value)}: {message}'
             ) from error
 
-    def reduced(self, declared: Field, old: Any, deltas: Sequence[Any]) -> Any:
+    def reduced(self, declared: Field, old: object, deltas: Sequence[object]) -> object:
         """Return ``old`` and ``deltas`` by the field's reducer, validated if the deltas were
         not.
         """
         reducer = declared.reducer
-        value = deltas[-1] if reducer is OVERWRITE else reducer.fold(old, deltas)
+        value: Any = deltas[-1] if reducer is OVERWRITE else reducer.fold(old, deltas)
         if declared.validate is not None and not reducer.whole:
             value = self._valid(declared, value)
         # the delta was checked when it was given; what it was added to may be long by now
@@ -257,7 +257,7 @@ class Schema:
 
     def start(self, values: Values | None = None) -> State:
         """Return a state with every field's default, and ``values`` over them."""
-        start: dict[str, Any] = {}
+        start: dict[str, object] = {}
         for name, declared in self.fields.items():
             if declared.default is not None:
                 start[name] = declared.default()
@@ -265,7 +265,7 @@ class Schema:
         return State(self, start, {}, None, 0)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "…"
 
@@ -275,7 +275,7 @@ class Write:
 
     __slots__ = ("delta", "id", "prev", "reset")
 
-    def __init__(self, id: int, delta: Any, prev: Write | None, reset: bool = False) -> None:
+    def __init__(self, id: int, delta: object, prev: Write | None, reset: bool = False) -> None:
         self.id, self.delta, self.prev, self.reset = id, delta, prev, reset
 
 
@@ -287,8 +287,8 @@ class State(Mapping[str, Any]):
     def __init__(
         self,
         schema: Schema,
-        base: dict[str, Any],
-        over: dict[str, Any],
+        base: dict[str, object],
+        over: dict[str, object],
         writes: dict[str, Write] | None,
         known: int,
     ) -> None:
@@ -300,7 +300,7 @@ class State(Mapping[str, Any]):
         """The set of writes this state knows, a bit for each."""
 
     @property
-    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def parts(self) -> tuple[dict[str, object], dict[str, object]]:
         """The values that it may share with other states, and its own, to be counted only."""
         return self._base, self._over
 
@@ -312,7 +312,7 @@ class State(Mapping[str, Any]):
         return value
 
     # the usual signature, in one lookup
-    def get(self, name: str, default: Any = None) -> Any:  # type: ignore[override]
+    def get(self, name: str, default: object = None) -> Any:  # type: ignore[override]
         over = self._over
         value = over[name] if name in over else self._base.get(name, MISSING)
         return default if value is MISSING else value
@@ -378,6 +378,7 @@ class State(Mapping[str, Any]):
                 prev = writes.get(name)
                 if new.reset is not NO_RESET:
                     prev = Write(history.count - 1, new.reset, None, True)
+                    history.resets.update((name,) if schema.of(name).reducer.meet else ())
                 for part in new.deltas:
                     prev = Write(history.count - 1, part, prev)
                 assert prev is not None
@@ -386,7 +387,7 @@ class State(Mapping[str, Any]):
                 writes[name] = Write(history.count - 1, new, writes.get(name) if chain else None)
         return State(schema, self._base, over, writes, self.known | bit)
 
-    def _taken(self, name: str, new: Any) -> Any:
+    def _taken(self, name: str, new: object) -> object:
         declared = self.schema.of(name)
         if type(new) is FieldChange:
             old = self.get(name, MISSING) if new.reset is NO_RESET else new.reset
@@ -407,7 +408,7 @@ class State(Mapping[str, Any]):
         An unchanged field keeps its history, unless it is one of ``anew``; a changed one becomes a
         reset that knows its past.
         """
-        changed: dict[str, Any] = {}
+        changed: dict[str, object] = {}
         for name in dict.fromkeys((*self, *values, *self.schema.fields, *anew)):
             if name.startswith("@"):
                 continue
@@ -439,7 +440,7 @@ class State(Mapping[str, Any]):
         over, base = self._over, self._base
         if not over and not base:
             return _NOTHING
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for name, value in values.items():
             if (
                 over[name] if name in over else base.get(name, MISSING)
@@ -476,7 +477,7 @@ class History:
         self.keeps = keeps
         self.count = 0
         self.writers: dict[str, int] = {}
-        self.changes: dict[str, Any] = {}
+        self.changes: dict[str, object] = {}
         self.resets: set[str] = set()
         """The fields that were reset, of those whose whole values can meet."""
 
@@ -528,12 +529,12 @@ class History:
                 if value is not old.get(name, MISSING):
                     self._note(name, FieldChange((), value), value)
 
-    def _note(self, name: str, new: Any, value: Any) -> None:
+    def _note(self, name: str, new: object, value: object) -> None:
         reducer = self.schema.of(name).reducer
         if reducer is OVERWRITE:
             self.changes[name] = value.reset if type(value) is FieldChange else value
             return
-        old: Any = self.changes.get(name, MISSING)
+        old: object = self.changes.get(name, MISSING)
         if type(new) is not FieldChange:
             if old is MISSING:
                 self.changes[name] = new
@@ -560,7 +561,7 @@ class History:
 
 
 def _changes_of(write: Write | None) -> FieldChange:
-    deltas: list[Any] = []
+    deltas: list[object] = []
     while write is not None:
         if write.reset:
             return FieldChange(tuple(reversed(deltas)), write.delta)
@@ -612,7 +613,7 @@ def merged(states: Sequence[State], values: Values, history: History) -> State:
     """
     first = states[0]
     joining = _Join(first, history, local=True)
-    written: dict[str, Any] = {}
+    written: dict[str, object] = {}
     for state in states[1:]:
         joining.add(state)
         written.update(state.writes)
@@ -638,10 +639,10 @@ class _Join:
         self.first, self.history, self.local = first, history, local
         self.known = first.known
         self.writes = dict(first.writes)
-        self.values: dict[str, Any] = {}  # fields whose value is not first's
+        self.values: dict[str, object] = {}  # fields whose value is not first's
         self.later: dict[str, list[Write]] = {}  # writes still to be reduced into a field, in order
         self.resets: dict[str, int] = {}  # the reset below what is in `later`, -1 for none
-        self.met: dict[str, Any] = {}  # whole values that were made of two
+        self.met: dict[str, object] = {}  # whole values that were made of two
 
     def add(self, state: State) -> None:
         writers, known, theirs = self.history.writers, self.known, state.known
@@ -689,7 +690,7 @@ class _Join:
         self.met[name] = value if declared.validate is None else declared.validate(value)
         self.later.pop(name, None)
 
-    def _value(self, name: str) -> Any:
+    def _value(self, name: str) -> object:
         """Return what a field is so far."""
         old = self.met.get(name, self.values.get(name, self.first.get(name, MISSING)))
         deltas = [write.delta for write in self.later.get(name, ())]

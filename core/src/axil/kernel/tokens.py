@@ -92,17 +92,17 @@ class Token(NamedTuple):
 class Carried:
     """An edge's answer that replaces the state, too."""
 
-    payload: Any
-    values: Mapping[str, Any]
+    payload: object
+    values: Mapping[str, object]
 
 
-class Changes(dict[str, Any]):
+class Changes(dict[str, object]):
     """A delta that a frame composed: checked already."""
 
     __slots__ = ()
 
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 class Out(NamedTuple):
@@ -120,7 +120,7 @@ class Out(NamedTuple):
 
 
 class _Quick(Protocol):
-    def __call__(self, kind: type[T], values: tuple[Any, ...], /) -> T: ...
+    def __call__(self, kind: type[T], values: tuple[object, ...], /) -> T: ...
 
 
 new_tuple: _Quick = cast("Any", tuple).__new__

@@ -64,8 +64,8 @@ class Log(Sequence[Any]):
 
     __slots__ = ("_buffer", "_depth", "_index", "_prefix", "_seen", "_size")
 
-    def __init__(self, items: Iterable[Any] = ()) -> None:
-        self._buffer: list[Any] = list(items)
+    def __init__(self, items: Iterable[object] = ()) -> None:
+        self._buffer: list[object] = list(items)
         self._seen = len(self._buffer)  # how much of the buffer is ours
         self._prefix: Log | None = None
         self._depth = 0
@@ -73,7 +73,7 @@ class Log(Sequence[Any]):
         # id -> position, made by `ids`, shared with the buffer
         self._index: dict[object, int] | None = None
 
-    def extended(self, items: Sequence[Any]) -> Log:
+    def extended(self, items: Sequence[object]) -> Log:
         """This log and ``items`` behind it. Cost: O(len(items)), amortised."""
         new = Log.__new__(Log)
         # this is the tip: the room behind it is unused
@@ -108,7 +108,7 @@ class Log(Sequence[Any]):
         for part in reversed(parts):
             yield from part._buffer[: part._seen]
 
-    def has(self, key: object, key_of: Any) -> bool:
+    def has(self, key: object, key_of: Callable[[Any], object]) -> bool:
         """Return whether an item with this key is here. Cost: O(1), amortised, by an index."""
         part: Log | None = self
         while part is not None:
@@ -136,7 +136,7 @@ class Log(Sequence[Any]):
         """Yield the items behind the first ``size``, as ``raw`` does."""
         return map(self._item, range(size, self._size))
 
-    def _item(self, index: int) -> Any:
+    def _item(self, index: int) -> object:
         part = self
         while True:
             start = part._size - part._seen
@@ -148,7 +148,7 @@ class Log(Sequence[Any]):
     def __getitem__(self, index: int) -> Any: ...
     @overload
     def __getitem__(self, index: slice) -> list[Any]: ...
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(self, index: int | slice) -> object:
         if isinstance(index, slice):
             return [isolate(self._item(i)) for i in range(*index.indices(self._size))]
         if index < 0:
@@ -174,10 +174,10 @@ class Log(Sequence[Any]):
 
     __hash__ = None  # type: ignore[assignment]  # equal to lists, so as unhashable as they are
 
-    def __add__(self, other: Iterable[Any]) -> list[Any]:
+    def __add__(self, other: Iterable[object]) -> list[Any]:
         return [*self, *other]
 
-    def __radd__(self, other: Iterable[Any]) -> list[Any]:
+    def __radd__(self, other: Iterable[object]) -> list[Any]:
         return [*other, *self]
 
     def __repr__(self) -> str:
@@ -242,14 +242,14 @@ class Conversation(Sequence[Any]):
     def __init__(self, given: Log, refuse: Callable[[], Exception] | None) -> None:
         """``refuse``: makes the error of appending, where nothing can be written."""
         self._given, self._refuse = given, refuse
-        self._own: dict[int, Any] = {}
-        self._added: list[Any] = []
+        self._own: dict[int, object] = {}
+        self._added: list[object] = []
 
     @overload
     def __getitem__(self, index: int) -> Any: ...
     @overload
     def __getitem__(self, index: slice) -> list[Any]: ...
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(self, index: int | slice) -> object:
         size = len(self)
         if isinstance(index, slice):
             return [self._at(i) for i in range(*index.indices(size))]
@@ -257,7 +257,7 @@ class Conversation(Sequence[Any]):
             raise IndexError(f"index {index} of a conversation of {size} messages")
         return self._at(index % size)
 
-    def _at(self, index: int) -> Any:
+    def _at(self, index: int) -> object:
         if index >= len(self._given):
             return self._added[index - len(self._given)]
         if index not in self._own:
@@ -275,24 +275,24 @@ class Conversation(Sequence[Any]):
         yield from (self._own[index] for index in range(len(self._given)))
         yield from self._added
 
-    def append(self, message: Any) -> None:
+    def append(self, message: object) -> None:
         """Say a message."""
         self.extend([message])
 
-    def extend(self, messages: Iterable[Any]) -> None:
+    def extend(self, messages: Iterable[object]) -> None:
         """Say messages."""
         if self._refuse is not None:
             raise self._refuse()
         self._added.extend(messages)
 
-    def __iadd__(self, messages: Iterable[Any]) -> Conversation:
+    def __iadd__(self, messages: Iterable[object]) -> Conversation:
         self.extend(messages)
         return self
 
-    def __add__(self, other: Iterable[Any]) -> list[Any]:
+    def __add__(self, other: Iterable[object]) -> list[Any]:
         return [*self, *other]
 
-    def __radd__(self, other: Iterable[Any]) -> list[Any]:
+    def __radd__(self, other: Iterable[object]) -> list[Any]:
         return [*other, *self]
 
     def __eq__(self, other: object) -> bool:
@@ -308,13 +308,13 @@ class Conversation(Sequence[Any]):
     def __copy__(self) -> list[Any]:
         return list(self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+    def __deepcopy__(self, memo: dict[int, object]) -> list[Any]:
         return [isolate(each) for each in self]
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return list, (list(self),)
 
-    def unsaid(self, messages: Any) -> Any:
+    def unsaid(self, messages: object) -> Any:
         """Return those of ``messages`` that this conversation did not hand out."""
         if messages is self:
             return self._added
@@ -341,7 +341,7 @@ MAX_STATES: Final = 3 * MAX_SIZE
 
 
 def check_size(
-    value: Any, most: int = MAX_SIZE, used: int = 0, seen: set[int] | None = None
+    value: object, most: int = MAX_SIZE, used: int = 0, seen: set[int] | None = None
 ) -> int:
     """Return the size of a value.
 
@@ -406,7 +406,7 @@ def _too_large(what: str, most: int, unit: str) -> InvalidValue:
     )
 
 
-def unshared(values: Mapping[str, Any]) -> dict[str, Any]:
+def unshared(values: Mapping[str, object]) -> dict[str, Any]:
     """Return ``values`` with logs of their own, for runs that append at the same time."""
     return {
         name: Log(value.raw()) if type(value) is Log else value for name, value in values.items()

@@ -154,7 +154,7 @@ def _compiled(text: str, case_sensitive: bool, multiline: bool, dotall: bool) ->
         with warnings.catch_warnings():
             # What version 1 would read otherwise means here what it means in `re`.
             warnings.simplefilter("ignore", FutureWarning)
-            engine: Any = regex.compile(text, flags, cache_pattern=False)
+            engine: object = regex.compile(text, flags, cache_pattern=False)
     except (regex.error, OverflowError, RecursionError, ValueError, MemoryError) as error:
         why = str(error) or type(error).__name__
         raise PatternFault(

@@ -42,7 +42,7 @@ class SchemaFinding(NamedTuple):
 class BoundedSchema:
     """A JSON Schema (draft 2020-12) within bounds."""
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Mapping[str, object]) -> None:
         """Read the schema.
 
         Raises: PatternFault: AX637 it is no schema; AX601 a pattern is none; NotInstalled (AX306).
@@ -65,7 +65,7 @@ class BoundedSchema:
             raise _too_much() from error
         self._validator: Any = kind(given, registry=known.REGISTRY)
 
-    def first_fault(self, value: Any) -> SchemaFinding | None:
+    def first_fault(self, value: object) -> SchemaFinding | None:
         """Return the first place of a value that does not fit, if any.
 
         Raises: PatternFault: AX637 a reference leads out of the schema; AX601 a pattern is none.
@@ -91,13 +91,13 @@ _DATA: Final = frozenset(["const", "enum", "default", "examples"])
 """Keywords whose values are data and no schemas."""
 
 
-def _of_one_draft(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _of_one_draft(schema: Mapping[str, object]) -> dict[str, object]:
     """Return a schema without ``$schema``: another draft would have unbounded keywords.
 
     Raises: PatternFault (AX637): a part of it names a draft.
     """
     own = {name: each for name, each in schema.items() if name != "$schema"}
-    waiting: list[Any] = [own]
+    waiting: list[object] = [own]
     while waiting:
         part = waiting.pop()
         if isinstance(part, list):
@@ -140,7 +140,7 @@ def _searched(pattern: str, text: str) -> bool:
     return found
 
 
-Keyword = Callable[[Any, Any, Any, Any], "Iterator[Any] | None"]
+Keyword = Callable[[Any, Any, Any, Any], "Iterator[object] | None"]
 
 
 def _validator() -> Any:
@@ -160,25 +160,25 @@ def _validator() -> Any:
 
 
 def _counted(keyword: Keyword) -> Keyword:
-    def check(validator: Any, given: Any, value: Any, schema: Any) -> Iterator[Any]:
+    def check(validator: object, given: object, value: object, schema: object) -> Iterator[object]:
         _step()
         yield from keyword(validator, given, value, schema) or ()
 
     return check
 
 
-def _fault(message: str) -> Any:
+def _fault(message: str) -> object:
     from jsonschema.exceptions import ValidationError
 
     return ValidationError(message)
 
 
-def _pattern(validator: Any, pattern: Any, value: Any, schema: Any) -> Iterator[Any]:
+def _pattern(validator: Any, pattern: Any, value: Any, schema: object) -> Iterator[object]:
     if validator.is_type(value, "string") and not _searched(pattern, value):
         yield _fault(f"{value!r:.100} does not match {pattern!r:.100}")
 
 
-def _pattern_properties(validator: Any, given: Any, value: Any, schema: Any) -> Iterator[Any]:
+def _pattern_properties(validator: Any, given: Any, value: Any, schema: Any) -> Iterator[object]:
     if validator.is_type(value, "object"):
         for pattern, inner in given.items():
             for name, each in value.items():
@@ -187,7 +187,7 @@ def _pattern_properties(validator: Any, given: Any, value: Any, schema: Any) -> 
                     yield from validator.descend(each, inner, path=name, schema_path=pattern)
 
 
-def _additional_properties(validator: Any, given: Any, value: Any, schema: Any) -> Iterator[Any]:
+def _additional_properties(validator: Any, given: Any, value: Any, schema: Any) -> Iterator[object]:
     if not validator.is_type(value, "object"):
         return
     named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
@@ -200,20 +200,22 @@ def _additional_properties(validator: Any, given: Any, value: Any, schema: Any) 
             yield _fault(f"additional properties are not allowed: {name!r:.100}")
 
 
-def _unevaluated_properties(validator: Any, given: Any, value: Any, schema: Any) -> Iterator[Any]:
+def _unevaluated_properties(
+    validator: object, given: object, value: object, schema: object
+) -> Iterator[object]:
     """Refuse a keyword whose meaning needs unbounded searches."""
     message = "unevaluatedProperties is not supported in the schema of a file."
     raise PatternFault("AX637", message, "Write additionalProperties.")
 
 
-def _unique_items(validator: Any, given: Any, value: Any, schema: Any) -> Iterator[Any]:
+def _unique_items(validator: Any, given: Any, value: Any, schema: object) -> Iterator[object]:
     if given and validator.is_type(value, "array"):
         texts = {json.dumps(_canonical(each), sort_keys=True, default=repr) for each in value}
         if len(texts) != len(value):
             yield _fault("it has items that are alike")
 
 
-def _canonical(value: Any) -> Any:
+def _canonical(value: object) -> object:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):

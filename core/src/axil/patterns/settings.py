@@ -24,17 +24,17 @@ class _Bounded:
     read: Callable[[Any], object]
     format: str
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> object:
         from pydantic import AfterValidator
 
         return AfterValidator(self.checked).__get_pydantic_core_schema__(source, handler)
 
     def __get_pydantic_json_schema__(
         self, schema: Any, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         return {**handler(schema), "format": self.format}
 
-    def checked(self, value: Any) -> Any:
+    def checked(self, value: object) -> Any:
         """Return a value that can be used. Raises: PatternFault (AX601, AX637)."""
         if value:
             self.read(value)

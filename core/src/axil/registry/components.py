@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 def make_component(
     component: Callable[..., T],
-    config: Any = None,
+    config: object = None,
     where: str | Place = "",
     *,
     lenient: bool = False,
@@ -68,7 +68,7 @@ def _noted(made: T, where: str | Place) -> T:
 
 
 def _misfits(
-    component: type, arguments: Mapping[str, Any], where: str | Place
+    component: type, arguments: Mapping[str, object], where: str | Place
 ) -> Iterator[Problem]:
     """Yield arguments that the constructor does not take, or lacks."""
     try:

@@ -53,7 +53,7 @@ def installed(unreadable: list[str]) -> Iterator[EntryPoint]:
             yield from cast("list[EntryPoint]", points)
 
 
-def _distributions() -> Iterator[Any]:
+def _distributions() -> Iterator[object]:
     """Yield what is installed, in the order of ``sys.path``."""
     finders = [each for each in sys.meta_path if hasattr(each, "find_distributions")]
     if [getattr(each, "__name__", "") for each in finders] != ["PathFinder"]:
@@ -101,7 +101,7 @@ class _Installed:
                 found.append(_Point(name, group, value, self))
         return found
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         from importlib import metadata
         from pathlib import Path
 
@@ -112,7 +112,7 @@ class _Point(NamedTuple):
     name: str
     group: str
     value: str
-    dist: Any
+    dist: object
 
 
 def _is_whole(distribution: Any) -> bool:

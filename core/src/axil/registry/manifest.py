@@ -10,8 +10,9 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final, cast
 
 MANIFEST_FILE: Final = "axil-plugin.json"
@@ -57,7 +58,7 @@ def read_manifest(package: str) -> Manifest | None:
     return None
 
 
-def parse_manifest(data: Any) -> Manifest:
+def parse_manifest(data: object) -> Manifest:
     """Return a manifest from its data. Raises: ValueError."""
     if not isinstance(data, Mapping):
         raise ValueError("it is no mapping")
@@ -68,7 +69,9 @@ def parse_manifest(data: Any) -> Manifest:
     spec, components = given.get("spec", {}), given.get("components", [])
     if not _are_texts([given.get("distribution"), given.get("summary", "")]):
         raise ValueError("its distribution and summary are text")
-    if not isinstance(spec, Mapping) or not _are_texts([*spec, *cast("Any", spec).values()]):
+    if not isinstance(spec, Mapping) or not _are_texts(
+        chain(*cast("Mapping[object, object]", spec).items())
+    ):
         raise ValueError("its spec is a mapping from kinds to versions")
     if not isinstance(components, list) or not all(map(_is_described, cast("Any", components))):
         raise ValueError("its components are mappings with a kind, a name and lists of texts")
@@ -84,12 +87,12 @@ _TEXTS: Final = ("object", "summary", "stability", "replacement")
 _LISTS: Final = ("secrets", "capabilities", "aliases")
 
 
-def _is_described(each: Any) -> bool:
+def _is_described(each: object) -> bool:
     if not isinstance(each, Mapping):
         return False
     data = cast("Mapping[str, Any]", each)
     lists: list[Any] = [data.get(key, []) for key in _LISTS]
-    refs: Any = data.get("refs", [])
+    refs: object = data.get("refs", [])
     return (
         _are_texts([data.get("kind"), data.get("name"), *(data.get(key, "") for key in _TEXTS)])
         and all(isinstance(listed, list) for listed in lists)
@@ -99,11 +102,11 @@ def _is_described(each: Any) -> bool:
     )
 
 
-def _is_reference(ref: Any) -> bool:
+def _is_reference(ref: object) -> bool:
     if not isinstance(ref, Mapping):
         return False
     data = cast("Mapping[str, Any]", ref)
-    default: Any = data.get("default", [])
+    default: object = data.get("default", [])
     return (
         _are_texts([data.get("path"), data.get("kind"), data.get("beside", "")])
         and isinstance(default, list)
@@ -111,5 +114,5 @@ def _is_reference(ref: Any) -> bool:
     )
 
 
-def _are_texts(values: Sequence[Any]) -> bool:
+def _are_texts(values: Iterable[object]) -> bool:
     return all(isinstance(value, str) for value in values)

@@ -106,11 +106,11 @@ class Registry:
         self.policy = policy or Policy.in_force()
         self._given = None if entry_points is None else tuple(entry_points)
         self._found: dict[str, dict[str, list[Component]]] | None = None
-        self._dists: dict[str, Any] = {}
+        self._dists: dict[str, object] = {}
         self._packages: dict[str, str] = {}
         self._manifests: dict[str, Manifest | None] = {}
         self._plain: dict[tuple[str, str], Component] = {}
-        self._objects: dict[tuple[str, str, str], Any] = {}
+        self._objects: dict[tuple[str, str, str], object] = {}
         self._reported: set[Problem] = set()
         self.warn: Callable[[Problem], None] = _log
         """Gets a warning for each place that uses an old name (AX326) or a deprecated component
@@ -380,7 +380,7 @@ class Registry:
             return "", ""
         try:
             with open(self.policy.index, encoding="utf-8") as file:
-                found: Any = json.load(file)
+                found: object = json.load(file)
             return canonical_name(str(cast("Mapping[str, str]", found).get(component, ""))), ""
         except (OSError, ValueError, AttributeError, RecursionError) as error:
             return "", f"(The site's index {self.policy.index} cannot be read: {error}.)"
@@ -412,13 +412,13 @@ class Registry:
         near = nearest(name, elsewhere)
         return f'Did you mean "{near}" ({elsewhere[near]}, not installed)?' if near else ""
 
-    def _load(self, component: Component, where: str) -> Any:
+    def _load(self, component: Component, where: str) -> object:
         target = _TARGET.match(component.value)
         named = f'the {COMPONENT_KINDS[component.kind]} "{component.name}"'
         try:
             if target is None:
                 raise ImportError(f'"{component.value}" is not module:attribute')
-            found: Any = importlib.import_module(target["module"])
+            found: object = importlib.import_module(target["module"])
             for name in (target["attributes"] or "").split("."):
                 found = getattr(found, name) if name else found
         except (KeyboardInterrupt, GeneratorExit):

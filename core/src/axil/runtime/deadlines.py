@@ -39,11 +39,11 @@ class Deadline:
     is_new: bool
     """True if no journal knows it yet."""
 
-    async def wait(self, channel: Channel, clock: Clock) -> Any:
+    async def wait(self, channel: Channel, clock: Clock) -> object:
         """Return the answer of ``channel``; the class ``Overdue``: too late."""
         import asyncio
 
-        asking: asyncio.Task[Any] = asyncio.ensure_future(_asked(channel, self.question))
+        asking: asyncio.Task[object] = asyncio.ensure_future(_asked(channel, self.question))
         waiting = asyncio.ensure_future(clock.sleep(self.left))
         try:
             await asyncio.wait({asking, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -54,7 +54,7 @@ class Deadline:
             await asyncio.gather(asking, waiting, return_exceptions=True)
 
 
-async def _asked(channel: Channel, question: Question) -> Any:
+async def _asked(channel: Channel, question: Question) -> object:
     return await channel.ask(question)
 
 
@@ -72,12 +72,12 @@ def deadline_of(
     return Deadline(replace(question, due=due), min(due - now, within_seconds), False)
 
 
-def late_answer(question: Question) -> Any:
+def late_answer(question: Question) -> object:
     """Return the answer after the deadline; ``MISSING``: there is none."""
     return MISSING if question.default is None else question.default
 
 
-def answer_in_time(question: Question, answer: Any) -> Any:
+def answer_in_time(question: Question, answer: object) -> object:
     """Return what a body gets for a recorded answer.
 
     Raises: Overdue (AX520): no answer in time, and no default.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 from axil.contract.meters import Meter, MeterMaker, MeterReservation, RunUsage
 from axil.errors import LimitReached
@@ -48,7 +47,7 @@ class Tally:
         self._limiting: Meter | None = None
 
     @property
-    def ledger(self) -> Any:
+    def ledger(self) -> object:
         if self._limiting is None:
             self._limiting = limiting_maker()(self.usage, Limits(), self._stop)
         return self._limiting.ledger
@@ -65,17 +64,17 @@ class Tally:
         else:
             self.usage.add(amounts)
 
-    async def reserve(self, who: Activation, wanted: Mapping[str, Any]) -> MeterReservation:
+    async def reserve(self, who: Activation, wanted: Mapping[str, object]) -> MeterReservation:
         if self._limiting is not None:
             return await self._limiting.reserve(who, wanted)
         return _Free(self, who)
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, object]:
         if self._limiting is not None:
             return self._limiting.as_data()
         return {"tokens": dict(self.usage.tokens), "cost": self.usage.cost}
 
-    def restore(self, used: Mapping[str, Any]) -> None:
+    def restore(self, used: Mapping[str, object]) -> None:
         if "nodes" in used:  # accounts of nodes, which only a ledger has
             _ = self.ledger
         if self._limiting is not None:
@@ -99,8 +98,18 @@ class _Free:
     def __init__(self, tally: Tally, who: Activation) -> None:
         self._tally, self._who = tally, who
 
-    def settle(self, *, model: str = "", cached_tokens: int = 0, **used: float) -> None:
-        """Count what was used; ``cached_tokens`` are among the input tokens."""
+    def settle(
+        self,
+        *,
+        model: str = "",
+        cached_tokens: int = 0,
+        cache_write_tokens: int = 0,
+        audio_tokens: Sequence[int] = (),
+        audio_seconds: float = 0.0,
+        discount: float = 0.0,
+        **used: float,
+    ) -> None:
+        """Count what was used; tokens of caches and audio are among the others."""
         self._tally.spend(self._who, {name: amount for name, amount in used.items() if amount})
 
     def release(self) -> None:

@@ -66,7 +66,7 @@ class LocalExecutor:
         self._threads, self._name = threads, name
         self._pool: ThreadPoolExecutor | None = None
 
-    async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
+    async def execute(self, body: Body, task: Task, ctx: Context) -> object:
         """See ``Executor``. A cancelled thread is left to finish; its result is dropped."""
         if body.mode != "thread":
             out = body(task, ctx)
@@ -75,7 +75,7 @@ class LocalExecutor:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix=f"axil-{self._name}")
         context = copy_context()
 
-        def call() -> Any:
+        def call() -> object:
             try:
                 return context.run(body, task, ctx)
             except StopIteration as error:
@@ -90,7 +90,7 @@ class LocalExecutor:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _ignored(*_: Any) -> Any:
+def _ignored(*_: object) -> Any:
     """Do nothing: the run has ended, and a thread still calls."""
 
 
@@ -279,7 +279,7 @@ class WorkerPool:
                 if task not in working:  # it was dropped
                     continue
                 working[task] = me
-                out: Any = None
+                out: object = None
                 error: BaseException | None = None
                 try:
                     out = await begin(task)

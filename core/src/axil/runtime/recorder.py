@@ -48,7 +48,12 @@ class RunJournal(Protocol):
     """A journal as runs need it."""
 
     def recorder(
-        self, run_id: str, plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options
+        self,
+        run_id: str,
+        plan: Plan,
+        inputs: object,
+        values: Mapping[str, object],
+        options: Options,
     ) -> Recorder:
         """Return the recorder of a run that begins or is resumed; nothing is written yet.
 
@@ -102,7 +107,7 @@ class StepDone(NamedTuple):
     value: Any
     request: str | None
     """A digest of what was asked for; None: unknown."""
-    prompt: Any = None
+    prompt: object = None
     """The prompt of a model call, where ``Options.prompts`` has it kept."""
 
 
@@ -136,12 +141,12 @@ class Recorder(Protocol):
     """The record of one run."""
 
     @property
-    def inputs(self) -> Any:
+    def inputs(self) -> object:
         """The inputs of the run: on resumption, those that it began with."""
         ...
 
     @property
-    def state(self) -> Mapping[str, Any]:
+    def state(self) -> Mapping[str, object]:
         """Values over the graph's own first ones: those of a thread, and those given with the
         inputs.
         """
@@ -182,7 +187,7 @@ class Recorder(Protocol):
         """True if the run has ended or paused, and nothing happened since."""
         ...
 
-    def recall(self, kind: type[F], activation: Activation, key: Any, /) -> F | None:
+    def recall(self, kind: type[F], activation: Activation, key: object, /) -> F | None:
         """Return what was recorded of one call or step of a body; None: nothing, or an
         ``EffectBegun`` whose result is known.
         """
@@ -192,7 +197,7 @@ class Recorder(Protocol):
         """Take note of the progress, which is read with each fact."""
         ...
 
-    def begin(self, answers: Mapping[str, Any], /) -> Mapping[str, Any]:
+    def begin(self, answers: Mapping[str, object], /) -> Mapping[str, object]:
         """Record that the run begins or continues; return all answers, by question id.
 
         Args:
@@ -209,7 +214,7 @@ class Recorder(Protocol):
         """
         ...
 
-    def take(self, answers: Sequence[Any], /) -> Mapping[str, Any]:
+    def take(self, answers: Sequence[Any], /) -> Mapping[str, object]:
         """Record answers that an engine brings while the run is at work, in its own form; return
         them by question id.
 

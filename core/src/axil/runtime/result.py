@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeVar, cast
 
-from axil.contract.context import Channel, Clock, Question
+from axil.contract.context import Channel, Clock, Executor, Question
 from axil.contract.messages import Message
 from axil.contract.meters import RunUsage
 from axil.contract.views import Thawed
@@ -21,13 +21,15 @@ from axil.spec.graph import Limits
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pluggy
     from typing_extensions import TypeVar
 
     from axil.runtime.recorder import RunJournal
 
+    Out = TypeVar("Out", default=Any)
     S = TypeVar("S", default=Any)
 else:
-    S = TypeVar("S")
+    Out, S = TypeVar("Out"), TypeVar("S")
 
 
 _NONE: Any = None
@@ -66,11 +68,11 @@ class Options:
     stays done, under its names; the rest runs as it is now, and it is that version's run from then
     on.
     """
-    origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    origin: Mapping[str, object] = field(default_factory=dict[str, object])
     """Plain data to keep with the run: its file, with what variables."""
     pins: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, "Mapping[str, str]"])
     """The distributions of the graph's components, with versions; a workflow knows them."""
-    answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    answers: Mapping[str, object] = field(default_factory=dict[str, object])
     """Answers to questions that an earlier part of the run asked, by question id."""
     prompts: Prompts = "off"
     """The part of prompts that the journal keeps: ``off``, a digest of each request, by which a
@@ -78,18 +80,18 @@ class Options:
     ``whole``, the messages as well, without known forms of secrets.
     """
     channel: Channel | None = None
-    observers: Sequence[Any] = ()
+    observers: Sequence[object] = ()
     """Objects with methods named like the observer hooks."""
-    hooks: Any = None
+    hooks: pluggy.PluginManager | None = None
     """A pluggy manager; see ``axil.plugin.hook_manager``."""
     clock: Clock | None = None
     limits: Limits | None = None
     """None: the graph's own."""
-    deps: Any = None
+    deps: object = None
     workspace: Path | None = None
     allow: frozenset[str] = frozenset()
     """Actions that files may do: ``code``. An unknown word is a ConfigError (AX136)."""
-    executor: Any = None
+    executor: Executor | None = None
     """The executor of bodies (``axil.driver.Executor``), closed with the run; None: this event
     loop.
     """
@@ -97,7 +99,7 @@ class Options:
     """Bodies that may block at the same time, in threads of the run's own."""
 
     def __post_init__(self) -> None:
-        limits: Any = self.limits
+        limits: object = self.limits
         if isinstance(limits, Mapping):
             raise TypeError("limits: expected Limits, found a mapping. Write Limits(firings=3).")
         if isinstance(self.journal, (str, os.PathLike)):
@@ -114,15 +116,23 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Result(Generic[S]):
-    """The result of a run; ``S`` is the type of its final state.
+class Result(Generic[Out, S]):
+    """The result of a run; ``Out`` and ``S`` are the types of its output and its final state, for
+    type checkers alone.
 
     Only ``done`` is a whole result; anything else is partial, and ``error`` says why.
     """
 
+    if not TYPE_CHECKING:
+
+        @classmethod
+        def __class_getitem__(cls, types: object) -> type[Self]:
+            """Return the class itself: the types may be left out from the end."""
+            return cls
+
     status: Status
     run_id: str
-    output: S = _NONE
+    output: Out = _NONE
     """Fields (a dict), the text of the final message, or the final state; None if the run is not
     done.
     """
@@ -154,7 +164,7 @@ class Result(Generic[S]):
         """Return the same as a table, for notebooks: a row for each field of the output."""
         from html import escape
 
-        rows: list[tuple[str, Any]] = []
+        rows: list[tuple[str, object]] = []
         for name in _SHOWN:
             value = getattr(self, name)
             if name == "output" and isinstance(value, Mapping):
@@ -216,7 +226,7 @@ def made(
     if not ATOMS.issuperset(map(type, attributes.values())):
         attributes = Thawed(attributes)
     state = schema.view(schema.start(attributes.copy())) if schema.view else attributes
-    exits: dict[str, list[Any]] = {}
+    exits: dict[str, list[object]] = {}
     for exit in ended.exits:
         source = graph.edges[exit.edge].source
         exits.setdefault(graph.vertices[source].name if source >= 0 else "@entry", []).append(

@@ -85,9 +85,9 @@ class Run:
     def __init__(
         self,
         plan: Plan,
-        inputs: Any = None,
+        inputs: object = None,
         options: Options | None = None,
-        values: Mapping[str, Any] | None = None,
+        values: Mapping[str, object] | None = None,
     ) -> None:
         """Args: values: over the graph's own first values of the state.
 
@@ -225,7 +225,7 @@ def _grants(plan: Plan, options: Options) -> Grants | None:
 
 
 def _recorder(
-    run_id: str, plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options
+    run_id: str, plan: Plan, inputs: object, values: Mapping[str, object], options: Options
 ) -> Recorder | None:
     """Return the recorder of a run; None: it has no journal.
 
@@ -300,10 +300,10 @@ class _Threads(ThreadPoolExecutor):
 class _Driven:
     """An awaitable on an event loop of its own, and its result."""
 
-    def __init__(self, doing: Awaitable[Any]) -> None:
+    def __init__(self, doing: Awaitable[object]) -> None:
         self._doing = doing
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[Any] | None = None
+        self._task: asyncio.Task[object] | None = None
         self.value: Any = None
         self.error: BaseException | None = None
 
@@ -412,7 +412,7 @@ class RunLoop:
         self._is_local = type(executor) is LocalExecutor
         self._is_bare = self._is_local and recorder is None
         # awaitables that inline bodies gave, until they are awaited
-        self._begun: dict[Task, Awaitable[Any]] = {}
+        self._begun: dict[Task, Awaitable[object]] = {}
         # of bodies that wait for sub-runs
         self._waiters: dict[RunningFrame, asyncio.Future[FrameResult]] = {}
         self._waiter: asyncio.Future[None] | None = None
@@ -568,7 +568,7 @@ class RunLoop:
     def _context(self, task: Task) -> Context:
         return Context(self.services, task, task.activation)
 
-    def begin(self, task: Task) -> Awaitable[Any]:
+    def begin(self, task: Task) -> Awaitable[object]:
         """Begin one body."""
         node = task.node
         if task in self._begun:
@@ -596,7 +596,7 @@ class RunLoop:
         if self._received is not None:
             self._report_inputs(task)
 
-    def take_outcome(self, task: Task, out: Any, error: BaseException | None) -> None:
+    def take_outcome(self, task: Task, out: object, error: BaseException | None) -> None:
         """Take in the outcome or the error of a body, and do what follows from it."""
         scheduler, command = self.scheduler, None
         if self.services.calls_of_threads:

@@ -119,7 +119,7 @@ class RunServices:
     """
     open: dict[Activation, list[Question]] = field(default_factory=dict[Activation, list[Question]])
     """Questions without an answer, by who asked."""
-    answers: dict[str, Any] = field(default_factory=dict[str, Any])
+    answers: dict[str, object] = field(default_factory=dict[str, object])
     is_closed: bool = False
     """The run has ended: output of threads that could not be stopped is dropped."""
     diverged: frozenset[Activation] = frozenset()
@@ -137,7 +137,7 @@ class RunServices:
         return self.options.workspace
 
     @property
-    def deps(self) -> Any:
+    def deps(self) -> object:
         return self.options.deps
 
     @property
@@ -166,11 +166,11 @@ class RunServices:
 
         return is_granted(self.options.allow, what)
 
-    def emit(self, activation: Activation, chunk: Any) -> None:
+    def emit(self, activation: Activation, chunk: object) -> None:
         if self.observers.chunk is not None and not self.is_closed:
             self.call_in_loop(self.observers.chunk, activation, chunk)
 
-    def call_in_loop(self, call: Callable[..., None], *values: Any) -> None:
+    def call_in_loop(self, call: Callable[..., None], *values: object) -> None:
         """Call ``call`` in the thread of the run's loop, after what was handed over before it. A
         closed loop has no receivers.
         """
@@ -241,7 +241,7 @@ class RunServices:
                 Question(text="a time", kind="timer", data=due, id=timer, node=activation.path),
             )
 
-    async def ask(self, activation: Activation, call: Call, question: Question) -> Any:
+    async def ask(self, activation: Activation, call: Call, question: Question) -> object:
         asked = replace(question, id=f"{activation}?{call}", node=activation.path)
         if asked.id in self.answers:
             return answer_in_time(asked, self.answers[asked.id])
@@ -266,7 +266,7 @@ class RunServices:
 
     async def _channel_answer(
         self, activation: Activation, asked: Question, deadline: Deadline | None
-    ) -> Any:
+    ) -> object:
         """Return the answer of a channel; ``MISSING``: none yet; ``Overdue``, the class: too
         late.
         """
@@ -288,7 +288,7 @@ class RunServices:
         }
         return Pause(*asked.values())
 
-    async def step(self, activation: Activation, step: StepCall) -> Any:
+    async def step(self, activation: Activation, step: StepCall) -> object:
         if (recorder := self.recorder) is None:
             return await self._take(activation, step)
         request = step.request() if callable(step.request) else step.request
@@ -363,7 +363,7 @@ class RunServices:
     async def enter(self, task: Task, sub: SubRun) -> SubRunResult:
         return await self.subs.enter(task, sub)
 
-    async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
+    async def execute(self, body: Body, task: Task, ctx: Context) -> object:
         return await self.executor.execute(body, task, ctx)
 
     async def execute_once(self, body: Body, task: Task, ctx: Context) -> Any:
@@ -377,7 +377,7 @@ class RunServices:
         self.call_in_loop(self.meter.spend, activation, amounts)
 
 
-def _digest(data: Any) -> str:
+def _digest(data: object) -> str:
     import hashlib
 
     return hashlib.sha256(json.dumps(data, sort_keys=True, default=repr).encode()).hexdigest()

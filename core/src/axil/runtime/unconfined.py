@@ -25,10 +25,10 @@ class _Unconfined:
 
     __slots__ = ("_of",)
 
-    def __init__(self, of: Any) -> None:
+    def __init__(self, of: object) -> None:
         self._of = of
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         with granted(None):
             value = getattr(self._of, name)
         return unconfined_call(value) if callable(value) else value
@@ -39,11 +39,11 @@ def unconfined(given: T) -> T:
     return given if given is None else cast("T", _Unconfined(given))
 
 
-def unconfined_call(call: Callable[..., Any]) -> Callable[..., Any]:
+def unconfined_call(call: Callable[..., object]) -> Callable[..., Any]:
     """Return a function as one that is called, and awaited, outside of all confinement."""
 
     @functools.wraps(call, updated=())
-    def called(*given: Any, **named: Any) -> Any:
+    def called(*given: object, **named: object) -> Any:
         with granted(None):
             out = call(*given, **named)
         return _awaited(out) if inspect.isawaitable(out) else out
@@ -51,7 +51,7 @@ def unconfined_call(call: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-async def _awaited(given: Awaitable[Any]) -> Any:
+async def _awaited(given: Awaitable[object]) -> object:
     with granted(None):
         return await given
 

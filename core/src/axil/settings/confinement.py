@@ -25,6 +25,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from types import FrameType
 from typing import Any, Final, cast
 from urllib.parse import unquote, urlsplit
 
@@ -141,10 +142,12 @@ def _refuse(problem: Problem | None, grants: Grants) -> None:
         raise Refused(problem)
 
 
-def _path(given: Any, act: Act, grants: Grants) -> None:
+def _path(given: object, act: Act, grants: Grants) -> None:
     """Refuse a path that the grants do not cover."""
     if not isinstance(given, (str, bytes, os.PathLike)):
         return  # a file that is open already
+    if act == "read" and _is_for_others(grants):
+        return  # what is imported is most of what is opened
     named = os.path.abspath(os.fsdecode(cast("Any", given)))
     try:
         real = os.path.realpath(named)
@@ -248,7 +251,7 @@ def _library(grants: Grants, given: Arguments) -> None:
         _refuse(grants.wanted("code").problem, grants)
 
 
-def _host(grants: Grants, host: Any) -> None:
+def _host(grants: Grants, host: object) -> None:
     if isinstance(host, bytes):
         host = host.decode("ascii", "replace")
     if not isinstance(host, str) or not host:
@@ -280,9 +283,7 @@ def _connect(grants: Grants, given: Arguments) -> None:
 
 
 def _module(grants: Grants, given: Arguments) -> None:
-    """Refuse to run a module whose name is a setting of the file; a statement in code names what
-    its author chose.
-    """
+    """Refuse to run a module whose name is a setting of the file, unless code names it, too."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_globals.get("__name__") == __name__:
         frame = frame.f_back
@@ -293,14 +294,23 @@ def _module(grants: Grants, given: Arguments) -> None:
         frame = frame.f_back
     if name not in grants.declared.names or grants.allows(f"import:{name}"):
         return
-    if frame is None or frame.f_code.co_code[frame.f_lasti] != _IMPORT_STATEMENT:
+    if frame is None or not _is_chosen(name, frame):
         raise Refused(cast("Problem", grants.wanted(f"import:{name}").problem))
+
+
+def _is_chosen(name: str, frame: FrameType) -> bool:
+    """Return whether code names a module itself: in a statement, or as a text that it holds."""
+    code = frame.f_code
+    texts = (each for each in code.co_consts if isinstance(each, str))
+    return code.co_code[frame.f_lasti] == _IMPORT_STATEMENT or any(
+        text == name or text.startswith(f"{name}.") for text in texts
+    )
 
 
 _IMPORT_STATEMENT: Final = opcode.opmap["IMPORT_NAME"]
 
 
-def _within(grants: Grants, call: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
+def _within(grants: Grants, call: Callable[..., object], /, *given: object, **named: object) -> Any:
     with granted(grants):
         return call(*given, **named)
 
@@ -355,7 +365,7 @@ _submitting = ThreadPoolExecutor.submit
 _starting = threading.Thread.start
 
 
-def _resolved(host: Any, *given: Any, **named: Any) -> Any:
+def _resolved(host: Any, *given: Any, **named: Any) -> object:
     """Resolve a host as ``socket.getaddrinfo`` does; a confined caller may connect to the
     addresses.
     """

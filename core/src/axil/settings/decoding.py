@@ -51,12 +51,13 @@ def decode_config(
         raise ConfigError(
             Problem("AX133", str(where), f"expected a mapping, found {format_value(raw)}.")
         )
-    stated = _said(model, cast("Mapping[str, Any]", raw))
+    given = cast("Mapping[str, object]", raw)
+    stated = _said(model, given)
     is_open = model.model_config.get("extra") == "allow"
     try:
         return _confined(model.model_validate(stated, extra=None if is_open else "forbid"), where)
     except ValidationError as error:
-        found = list(misfits(model, raw, error))
+        found = list(misfits(model, given, error))
     # outside the handler: the original error's text shows the input, secrets included
     problems = [
         Problem(
@@ -113,7 +114,7 @@ _PLAIN: Final = (bool, int, float, str)
 
 
 def _within(
-    value: Any, grants: Grants, where: str | Place, keys: Keys, problems: list[Problem]
+    value: object, grants: Grants, where: str | Place, keys: Keys, problems: list[Problem]
 ) -> Any:
     """Return a part of settings as it is granted; what is not is added to ``problems``."""
     if isinstance(value, OutsideName):
@@ -155,10 +156,10 @@ def _within_fields(
     where: str | Place,
     keys: Keys,
     problems: list[Problem],
-) -> Any:
-    changes: dict[str, Any] = {}
+) -> object:
+    changes: dict[str, object] = {}
     for name, info in fields.items():
-        extra: Any = info.json_schema_extra
+        extra: object = info.json_schema_extra
         if isinstance(extra, dict) and "x-axil-usual" in extra:
             continue
         given = getattr(value, name)
@@ -198,7 +199,7 @@ def refers_to(
     return {"x-axil-ref": {name: value for name, value in data.items() if value}}
 
 
-def _said(model: type[BaseModel], raw: Mapping[str, Any]) -> dict[str, Any]:
+def _said(model: type[BaseModel], raw: Mapping[str, object]) -> dict[str, object]:
     if all(value is not None for value in raw.values()):
         return dict(raw)
     silent = {

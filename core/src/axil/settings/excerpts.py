@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from axil.errors import with_article
 
 
-def format_value(value: Any) -> str:
+def format_value(value: object) -> str:
     """``value`` as messages show it: short, and never what the environment holds or containers
     contain.
 

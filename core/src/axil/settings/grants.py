@@ -47,7 +47,9 @@ _NAMED: Final = {
 _NARROW: Final = tuple(_NAMED)
 OWN_FOLDER: Final = ".axil"
 """The folder beside a workflow file that the file may write to."""
-_AXILS: Final = frozenset({".gitignore", "attachments.json", "leave.key", "lock", "values"})
+_AXILS: Final = frozenset(
+    {".gitignore", "attachments.json", "audit.jsonl", "leave.key", "lock", "sessions", "values"}
+)
 """The entries of a folder ``.axil``, beside the database of runs, that are axil's own."""
 _RUNS: Final = "runs.db"
 """The database of runs, wherever it lies; what SQLite puts beside it begins so, too."""
@@ -222,7 +224,7 @@ class Grants:
         """Note what a component asks its run for later: its attribute ``wants``."""
         if noted() is None:
             return
-        words: Any = getattr(made, "wants", ())
+        words: object = getattr(made, "wants", ())
         for word in cast("Iterable[Any]", words) if isinstance(words, (tuple, list)) else ():
             note_want(self.wanted(str(word), where=str(where), is_late=True))
 

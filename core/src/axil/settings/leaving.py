@@ -39,7 +39,7 @@ class _Stream:
         for line in lines:
             self.write(line)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._stream, name)
 
     def __iter__(self) -> Any:

@@ -35,14 +35,14 @@ class Misfit:
     """The description of a missing key in the model."""
 
 
-def misfits(model: type[BaseModel], raw: Any, error: ValidationError) -> Iterator[Misfit]:
+def misfits(model: type[BaseModel], raw: object, error: ValidationError) -> Iterator[Misfit]:
     """Yield what pydantic found wrong with ``raw``, in the words of messages, in the order found.
 
     There is one for each place: what the members of a union expect is said in one sentence, and
     where one of them fits the value but not what is in it, only of what is in it. Values of secret
     fields are never shown.
     """
-    by_keys: dict[Keys, list[dict[str, Any]]] = {}
+    by_keys: dict[Keys, list[dict[str, object]]] = {}
     for each in cast("list[dict[str, Any]]", error.errors(include_url=False)):
         by_keys.setdefault(_keys(raw, each), []).append(each)
     around = {keys[:length] for keys in by_keys for length in range(len(keys))}
@@ -73,7 +73,7 @@ def misfits(model: type[BaseModel], raw: Any, error: ValidationError) -> Iterato
             yield _misfit(model, found, keys)
 
 
-def _misfit(model: type[BaseModel], found: list[dict[str, Any]], keys: Keys) -> Misfit:
+def _misfit(model: type[BaseModel], found: list[dict[str, object]], keys: Keys) -> Misfit:
     kind, info = _field(model, keys)
     first = found[0]
     if first["type"] in ("value_error", "assertion_error"):
@@ -112,7 +112,7 @@ _TYPES = (
 _BOUNDS = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
 
 
-def _expected(error: Mapping[str, Any], info: Any) -> str:
+def _expected(error: Mapping[str, object], info: object) -> str:
     kind = str(error["type"])
     context = cast("Mapping[str, Any]", error.get("ctx") or {})
     if kind in ("literal_error", "enum"):
@@ -149,11 +149,11 @@ def _expected(error: Mapping[str, Any], info: Any) -> str:
     return re.sub(r"^(?:Input|Value|String|List|\w+) should (?:be |have )?", "", text)
 
 
-def _number(bound: Any) -> str:
+def _number(bound: object) -> str:
     return f"{bound:g}" if isinstance(bound, float) else str(bound)
 
 
-def _bound(info: Any, name: str) -> Any:
+def _bound(info: object, name: str) -> object:
     return next(
         (
             getattr(m, name)
@@ -164,14 +164,14 @@ def _bound(info: Any, name: str) -> Any:
     )
 
 
-def _unit(info: Any) -> str:
+def _unit(info: object) -> str:
     extra = getattr(info, "json_schema_extra", None)
     return (
         str(cast("Mapping[str, Any]", extra).get("unit", "")) if isinstance(extra, Mapping) else ""
     )
 
 
-def _keys(raw: Any, error: Mapping[str, Any]) -> Keys:
+def _keys(raw: object, error: Mapping[str, object]) -> Keys:
     """Return the part of an error's location that is in the data; pydantic adds the names of union
     members and validators.
     """
@@ -192,14 +192,14 @@ def _keys(raw: Any, error: Mapping[str, Any]) -> Keys:
     return tuple(keys)
 
 
-def _names(kind: Any) -> list[str]:
+def _names(kind: object) -> list[str]:
     names: list[str] = []
     for name, info in model_fields_of(kind).items():
         names.append(str(info.validation_alias or info.alias or name))
     return names
 
 
-def model_fields_of(kind: Any) -> Mapping[str, Any]:
+def model_fields_of(kind: object) -> Mapping[str, Any]:
     """Return the fields of the first model in an annotation; empty: there is none."""
     fields = getattr(kind, "model_fields", None) if isinstance(kind, type) else None
     if fields is not None:
@@ -208,7 +208,7 @@ def model_fields_of(kind: Any) -> Mapping[str, Any]:
     return next((found for found in inner if found), dict[str, Any]())
 
 
-def _field(model: Any, keys: Keys) -> tuple[Any, Any]:
+def _field(model: object, keys: Keys) -> tuple[object, object]:
     """Return the annotation and the field that keys lead to, as far as models go."""
     kind, info = model, None
     for key in keys:
@@ -222,5 +222,5 @@ def _field(model: Any, keys: Keys) -> tuple[Any, Any]:
     return kind, info
 
 
-def _is_secret(kind: Any, keys: Keys) -> bool:
+def _is_secret(kind: object, keys: Keys) -> bool:
     return "Secret" in str(kind) or any(is_private(key) for key in keys if isinstance(key, str))

@@ -15,7 +15,7 @@ from axil.settings.grants import Grants, current_grants, host_of, note_own
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
-Kind = Literal["read", "write", "host", "program", "env", "import"]
+Kind = Literal["read", "write", "host", "net", "program", "env", "import"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +30,17 @@ class OutsideMark:
     among: tuple[str, ...] = ()
     """The values that name something; empty: all do."""
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> object:
         from pydantic import AfterValidator
 
         return AfterValidator(self.marked).__get_pydantic_core_schema__(source, handler)
 
     def __get_pydantic_json_schema__(
         self, schema: Any, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         return {**handler(schema), "x-axil-outside": [self.kind, *self.among]}
 
-    def marked(self, value: Any) -> Any:
+    def marked(self, value: object) -> object:
         """Return a value with this mark, where it names something and grants are in force."""
         if current_grants() is None or not isinstance(value, str) or not value:
             return value
@@ -57,6 +57,9 @@ class OutsideMark:
             case "host":
                 if host := host_of(name):
                     note_own(f"net:{host}", where)
+            case "net":
+                if host := host_of(name):
+                    grants.need(f"net:{host}", where=where, later=True)
             case "import":
                 grants.need(f"import:{name.partition(':')[0]}", where=where, later=True)
             case "program" | "env":
@@ -83,6 +86,8 @@ WritePath: TypeAlias = Annotated[str, OutsideMark("write")]
 """The path of a file or a folder that is written: below ``.axil``, or granted."""
 Address: TypeAlias = Annotated[str, OutsideMark("host")]
 """The URL, or the host, of a server that a file may choose without leave."""
+NetAddress: TypeAlias = Annotated[str, OutsideMark("net")]
+"""The URL, or the host, of a server that a file needs leave for: ``net:HOST``."""
 Program: TypeAlias = Annotated[str, OutsideMark("program")]
 """The name of a program that is started: ``program:NAME``. Where only some values start one:
 ``Annotated[str, OutsideMark("program", ("docker", "podman"))]``.

@@ -198,7 +198,7 @@ class Policy:
         """This policy where it says something, else the weaker one; what either blocks is
         blocked.
         """
-        taken: dict[str, Any] = {
+        taken: dict[str, object] = {
             name: getattr(weaker, name)
             for name in _KEYS
             if name in weaker.origins and name not in self.origins
@@ -269,7 +269,7 @@ def _nearest(folder: str | os.PathLike[str]) -> str:
         here = above
 
 
-def _misfits(table: Any, name: str) -> list[Problem]:
+def _misfits(table: object, name: str) -> list[Problem]:
     """Return the faults in the shape of a table of settings."""
     if not isinstance(table, Mapping):
         return [Problem("AX135", f"{name} plugins", "expected a table.", "Write [plugins].")]

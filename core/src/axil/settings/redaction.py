@@ -55,7 +55,7 @@ def secret_spans(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _SECRET_TEXT.finditer(text)]
 
 
-def redact_data(value: Any, redact: Callable[[str], str] = redact_text) -> Any:
+def redact_data(value: object, redact: Callable[[str], str] = redact_text) -> Any:
     """Return a value as plain data, each text in it redacted; what a name calls a secret is
     replaced.
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from axil.errors import Problem, did_you_mean, format_names
 from axil.kernel.tokens import ENTRY, EXIT
-from axil.spec.components import components, is_cyclic
+from axil.spec.components import components, is_cyclic, lead_onward
 from axil.spec.graph import EdgeSpec, GraphSpec, Place
 
 V = TypeVar("V", bound=Hashable)
@@ -20,9 +20,10 @@ def check(spec: GraphSpec) -> list[Problem]:
     ids = [node.id for node in spec.nodes]
     known = set(ids)
     found.extend(_names(spec))
-    found.extend(_ends(spec, known))
     starts, stops = known | {ENTRY}, known | {EXIT}
     sound = [e for e in spec.edges if e.source in starts and e.target in stops]
+    if len(sound) < len(spec.edges) or spec.cycle_limits:
+        found.extend(_ends(spec, known))
     found.extend(_duplicates(spec, sound))
     found.extend(_merges(spec, sound))
     found.extend(_routers(spec, known))
@@ -101,8 +102,8 @@ def _duplicates(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
             edge.group,
             edge.router,
             edge.trigger,
-            said(edge.condition),
-            said(edge.process),
+            None if edge.condition is None else said(edge.condition),
+            None if edge.process is None else said(edge.process),
         )
         if key in seen:
             yield Problem(
@@ -115,12 +116,12 @@ def _duplicates(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
 
 
 def _merges(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
-    groups: dict[str, set[str]] = {}
+    merging = [node for node in spec.nodes if node.merge]
+    groups: dict[str, set[str]] = {node.id: set() for node in merging}
     for edge in edges:
-        groups.setdefault(edge.target, set()).add(edge.group)
-    for node in spec.nodes:
-        if not node.merge:
-            continue
+        if edge.target in groups:
+            groups[edge.target].add(edge.group)
+    for node in merging:
         where = _at(node.place, f'node "{node.id}"', "merge")
         if node.join == "each":
             yield Problem(
@@ -130,14 +131,14 @@ def _merges(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
                 "Use join gate or all.",
             )
             continue
-        mine = sorted(groups.get(node.id, set()))
-        lacking = [g for g in mine if g not in node.merge]
-        strange = [g for g in node.merge if g not in mine]
+        mine, given = sorted(groups[node.id]), node.merge or {}
+        lacking = [g for g in mine if g not in given]
+        strange = [g for g in given if g not in mine]
         if lacking or strange:
             yield Problem(
                 "AX108",
                 where,
-                f"merges are given for the groups {format_names(sorted(node.merge))}; the node's "
+                f"merges are given for the groups {format_names(sorted(given))}; the node's "
                 f"in-edges have the groups {format_names(mine)}.",
                 "Give one merge per group.",
             )
@@ -160,7 +161,7 @@ def _cycles(spec: GraphSpec, ids: list[str], edges: list[EdgeSpec]) -> Iterable[
     for edge in edges:
         if edge.trigger and edge.source in at and edge.target in at:
             successors[at[edge.source]].append(at[edge.target])
-    for component in components(successors):
+    for component in () if lead_onward(successors) else components(successors):
         if is_cyclic(component, successors):
             path = shortest_path(successors.__getitem__, component[0], component[0]) or component
             yield Problem(
@@ -174,9 +175,8 @@ def _cycles(spec: GraphSpec, ids: list[str], edges: list[EdgeSpec]) -> Iterable[
 def _reach(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
     """Yield each node that nothing can make fire: an error without any edge, else a warning."""
     onward: dict[str, list[str]] = {}
-    touched: set[str] = set()
+    touched = {edge.source for edge in edges} | {edge.target for edge in edges}
     for edge in edges:
-        touched.update((edge.source, edge.target))
         if edge.trigger:
             onward.setdefault(edge.source, []).append(edge.target)
     reached: set[str] = set()

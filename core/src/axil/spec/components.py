@@ -19,6 +19,8 @@ def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
     [[0], [1, 2], [3]]
     """
     n = len(successors)
+    if lead_onward(successors):
+        return [[v] for v in range(n)]
     unseen = [0] * n  # in-edges from vertices that are not in ``free``
     for each in successors:
         for w in each:
@@ -72,6 +74,15 @@ def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
                     component.sort()
                     found.append(component)
     return [[v] for v in free] + found[::-1]
+
+
+def lead_onward(successors: Sequence[Sequence[int]]) -> bool:
+    """Return whether each edge leads to a later vertex, as in most graphs; they have no cycle."""
+    for v, each in enumerate(successors):
+        for w in each:
+            if w <= v:
+                return False
+    return True
 
 
 def is_cyclic(component: Sequence[int], successors: Sequence[Sequence[int]]) -> bool:

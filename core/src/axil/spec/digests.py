@@ -52,7 +52,7 @@ _MOVED = {
 renamed class. Another package may have such a table, too.
 """
 _TOO_DEEP = 200
-_EARLIER_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+_EARLIER_DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "GraphSpec": {"flow": "carried"},
     "Limits": {
         "estimate": {"characters_per_token": 4.0, "output_tokens": 1000},
@@ -63,7 +63,7 @@ _UNCOUNTED = ("place", "made", "migrations", "meet")
 """Fields that are no part of a graph's content, or later than the first recorded runs."""
 
 
-def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:
+def _plain(value: object, depth: int, inner: Mapping[int, str]) -> Any:
     if depth > _TOO_DEEP:
         raise SpecError(
             Problem(
@@ -79,7 +79,13 @@ def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:
     if isinstance(value, Place):
         return None
     if is_dataclass(value) and not isinstance(value, type):
-        names = [f.name for f in fields(value) if f.name not in _UNCOUNTED]
+        names = [
+            f.name
+            for f in fields(value)
+            if f.name not in _UNCOUNTED
+            # later than the first recorded runs, and not set
+            and not ("later" in f.metadata and getattr(value, f.name) == f.default)
+        ]
         plain: dict[str, Any] = {
             name: _plain(getattr(value, name), depth + 1, inner) for name in names
         }

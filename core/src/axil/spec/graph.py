@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast, dataclass_transform
 
 from axil.errors import Problem, SpecError
 from axil.kernel.joins import Join
 from axil.kernel.plan import CycleLimit
 from axil.kernel.state import APPEND, Field, Schema
 from axil.kernel.tokens import Effects
+
+T = TypeVar("T")
 
 
 class FromEnvironment(str):
@@ -45,7 +47,7 @@ class ComponentRef:
     """A component reference: name and config, ``{type: keyword, config: {any: [x]}}``."""
 
     type: str
-    config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    config: Mapping[str, Any] = field(default_factory=dict[str, object])
     made: Any = field(default=None, compare=False, repr=False)
     """The component, if it was made in Python; ``type`` and ``config`` then describe it."""
     place: Place | None = field(default=None, compare=False, repr=False)
@@ -119,7 +121,13 @@ class Place:
         return f"{file} {self.path}" if file and self.path else file or self.path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+def _data(cls: type[T]) -> type[T]:
+    # frozen to type checkers alone: a graph has many, and frozen ones take three times as long
+    return dataclass(slots=True, kw_only=True, unsafe_hash=True)(cls)
+
+
+@_data
 class NodeSpec:
     """One node: a name, and a body that is named (``use``) or given (``body``)."""
 
@@ -140,10 +148,10 @@ class NodeSpec:
     """Attributes the body sees: None all, ``{}`` none, else these; values describe."""
     push: Mapping[str, str] | None = None
     """Output fields written back: None as ``pull`` says, ``{}`` none, else these."""
-    attributes: Mapping[str, Any] | None = None
+    attributes: Mapping[str, object] | None = None
     """The node's own attributes, with their first values."""
     description: str = ""
-    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    extras: Mapping[str, Any] = field(default_factory=dict[str, object])
     """Plain data that the kernel does not read: ``log_output``, ``input``, ``output``;
     ``resources``: what the body needs of a machine, for executors.
     """
@@ -168,7 +176,7 @@ def with_usual_wrappers(
     return (*(use for use in usual if use.type not in stated), *own)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_data
 class EdgeSpec:
     """One edge: ``condition`` asks, ``keys`` select, ``process`` rewrites what it carries."""
 
@@ -183,15 +191,15 @@ class EdgeSpec:
     """Fields to carry, with descriptions; ``{}``: only the trigger; None: the whole payload."""
     process: Any = None
     """A ``ComponentRef``, a callable ``payload -> payload | None``, or None."""
-    filter: Callable[..., Any] | None = None
+    filter: Callable[..., object] | None = None
     """From the state to the values of the state that goes on; Python only."""
     carry_data: bool = True
     """False: carries an empty payload."""
-    marks: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    marks: Mapping[str, Any] = field(default_factory=dict[str, object])
     """Put on every message carried, for the receiving node to read: ``{"keep": True}``."""
     router: str | None = None
     """The name of the router that decides whether it is taken."""
-    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    extras: Mapping[str, Any] = field(default_factory=dict[str, object])
     """Plain data that the kernel does not read: ``description``."""
     place: Place | None = field(default=None, repr=False)
 
@@ -209,7 +217,7 @@ class RouterSpec:
 
     source: str
     targets: tuple[str, ...]
-    ask: Callable[..., Any]
+    ask: Callable[..., object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,7 +277,7 @@ class GraphSpec:
     routers: Mapping[str, RouterSpec] = field(default_factory=dict[str, RouterSpec])
     schema: Schema | None = None
     """None: attributes, an open schema."""
-    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    attributes: Mapping[str, object] = field(default_factory=dict[str, object])
     """First values of the state."""
     payload: Literal["fields", "messages", "state"] = "fields"
     """The payload kind: fields of a message, lists of messages, or (typed state) nothing."""
@@ -282,7 +290,7 @@ class GraphSpec:
     """A loop's controller: every node that it reaches belongs to its cycle."""
     state_version: int = 1
     """Of the shape of the state; see ``migrations``."""
-    migrations: Mapping[int, Any] = field(default_factory=dict[int, Any])
+    migrations: Mapping[int, object] = field(default_factory=dict[int, object])
     """By the version it begins at: a function from what was written under it (plain data by field:
     a whole state, or what one node wrote) to the same under the next one; in files its import path.
     Used where an old run or a thread continues with this graph.
@@ -291,7 +299,7 @@ class GraphSpec:
     requires: Mapping[str, str] = field(default_factory=dict[str, str])
     """Distributions that it needs, with version specifiers."""
     description: str = ""
-    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    extras: Mapping[str, Any] = field(default_factory=dict[str, object])
     """Plain data that the kernel does not read, but for ``READ``: ``memory``, ``log_level``; and
     ``SURROUNDINGS``.
     """

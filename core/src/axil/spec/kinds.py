@@ -17,6 +17,7 @@ COMPONENT_KINDS: Final[Mapping[str, str]] = {
     "context": "context provider",
     "tools": "tool",
     "embedders": "embedder",
+    "rerankers": "reranker",
     "stores": "store",
     "wrappers": "wrapper",
     "channels": "channel",

@@ -18,7 +18,7 @@ from axil.errors import InvalidValue, JournalError, format_names
 from axil.kernel.values import Log, same_value
 
 
-def adapter(kind: Any, config: Mapping[str, Any]) -> Any:
+def adapter(kind: object, config: Mapping[str, object]) -> Any:
     """Return pydantic's ``TypeAdapter`` of a type, under the model's configuration where the type
     has none.
 
@@ -30,11 +30,11 @@ def adapter(kind: Any, config: Mapping[str, Any]) -> Any:
 
 
 @functools.cache
-def _shared(kind: Any) -> Any:
+def _shared(kind: object) -> object:
     return _made(kind, {})
 
 
-def _made(kind: Any, config: Mapping[str, Any]) -> Any:
+def _made(kind: Any, config: Mapping[str, Any]) -> object:
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
 
@@ -65,7 +65,7 @@ class Checks:
         loose: Any,
         log: bool,
         stays: bool,
-        read: Callable[[Any], Any] | None = None,
+        read: Callable[[Any], object] | None = None,
     ) -> None:
         """Args:
         full, loose: pydantic's validator with the field's constraints, and without.
@@ -75,22 +75,22 @@ class Checks:
         self._name, self._full, self._loose, self.log, self._stays = name, full, loose, log, stays
         self._read = read
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> object:
         return self._checked(self._full, value)
 
-    def delta(self, value: Any) -> Any:
+    def delta(self, value: object) -> object:
         """Return a delta as the field's type, constraints aside. Raises: InvalidValue."""
         try:
             return self._checked(self._loose, value)
         except ValueError as error:
             raise InvalidValue(f'field "{self._name}" does not take this: {error}') from error
 
-    def _checked(self, adapter: Any, value: Any) -> Any:
+    def _checked(self, adapter: object, value: object) -> object:
         if type(value) is not Log:
             if self._read is not None:
                 value = self._read(value)
             return self.as_log(_validated(adapter, value))
-        items: list[Any] = list(value.raw())
+        items: list[object] = list(value.raw())
         checked = _validated(adapter, items)
         if not self._stays or not isinstance(checked, (list, tuple)):
             return checked
@@ -101,21 +101,21 @@ class Checks:
             return value  # the very object, so that a replacement sees that nothing changed
         return Log(own)
 
-    def as_log(self, value: Any) -> Any:
+    def as_log(self, value: object) -> object:
         return (
             Log(cast("Iterable[Any]", value))
             if self.log and isinstance(value, (list, tuple))
             else value
         )
 
-    def as_list(self, value: Any) -> Any:
+    def as_list(self, value: object) -> Any:
         return list(value.raw()) if type(value) is Log else value
 
     def json_schema(self) -> dict[str, Any]:
         """Return a JSON Schema of the field. Raises: PydanticUserError: there is none."""
         return cast("dict[str, Any]", self._full.json_schema())
 
-    def encode(self, value: Any) -> Any:
+    def encode(self, value: object) -> object:
         """Return plain data from which ``decode`` makes an equal value. Raises: JournalError."""
         items = self.as_list(value)
         try:
@@ -132,21 +132,21 @@ class Checks:
             raise self._unwritable(value, "it would come back different.")
         return data
 
-    def decode(self, data: Any) -> Any:
+    def decode(self, data: object) -> object:
         return self.as_log(self._loose.validate_json(json.dumps(data)))
 
-    def encode_delta(self, value: Any) -> Any:
+    def encode_delta(self, value: object) -> object:
         """Do as ``encode`` for a delta, and mark whether it was of the field's type."""
         try:
             return ["typed", self.encode(value)]
         except JournalError:
             return ["plain", self.as_list(value)]  # the journal judges
 
-    def decode_delta(self, data: Any) -> Any:
+    def decode_delta(self, data: Any) -> object:
         form, value = data
         return self.decode(value) if form == "typed" else value
 
-    def _unwritable(self, value: Any, text: str) -> JournalError:
+    def _unwritable(self, value: object, text: str) -> JournalError:
         hint = "Write plain data, or declare the field as the exact type."
         return JournalError(
             f"a value of type {type(value).__name__} cannot be kept in a journal: {text}",
@@ -155,7 +155,7 @@ class Checks:
         )
 
 
-def _validated(adapter: Any, value: Any) -> Any:
+def _validated(adapter: Any, value: Any) -> object:
     try:
         return adapter.validate_python(value)
     except Exception as error:
@@ -175,7 +175,7 @@ _ATOMS: Final = (str, int, float, bool, bytes, type(None), None, Any)
 _CONTAINERS: Final = (list, tuple, set, frozenset, dict)
 
 
-def is_plain(kind: Any) -> bool:
+def is_plain(kind: object) -> bool:
     """Return whether the journal keeps all values of the type as they are."""
     if any(kind is each for each in (*_ATOMS, *_CONTAINERS)):
         return True

@@ -32,10 +32,10 @@ from axil.errors import InvalidValue, Problem, SpecError, did_you_mean
 from axil.kernel.state import APPEND, OVERWRITE, Reducer
 from axil.kernel.values import ATOMS, MISSING, Log, isolate
 
-Reduce = Callable[[Any, Any], Any]
+Reduce = Callable[[Any, Any], object]
 
 
-def message_id(message: Any) -> Any:
+def message_id(message: object) -> object:
     """Return a message's ``id``, else its ``msg_id``, else None."""
     if isinstance(message, Mapping):
         fields = cast("Mapping[str, Any]", message)
@@ -45,7 +45,7 @@ def message_id(message: Any) -> Any:
     return getattr(message, "msg_id", None) if found is None else found
 
 
-def append_messages(old: Any, new: Any) -> Any:
+def append_messages(old: Any, new: object) -> object:
     """Return ``old`` and those messages of ``new`` whose id is not there yet; the first with an id
     stays.
 
@@ -56,8 +56,8 @@ def append_messages(old: Any, new: Any) -> Any:
     the list share an index of ids.
     """
     log = Log() if old is MISSING or old is None else old if type(old) is Log else Log(old)
-    added: list[Any] = []
-    ids: set[Any] = set()
+    added: list[object] = []
+    ids: set[object] = set()
     for message in _messages(new):
         id = message_id(message)
         if id is not None:
@@ -68,13 +68,13 @@ def append_messages(old: Any, new: Any) -> Any:
     return log.extended(added) if added or old is not log else log
 
 
-def _messages(new: Any) -> Sequence[Any]:
+def _messages(new: object) -> Sequence[object]:
     if not isinstance(new, (list, tuple, Log)):
         raise InvalidValue(
             f"append_messages takes a list of messages; found {_kind(new)}.",
             hint="Write a list: [message].",
         )
-    messages: list[Any] = list(new.raw() if isinstance(new, Log) else cast("Sequence[Any]", new))
+    messages: list[object] = list(new.raw() if isinstance(new, Log) else cast("Sequence[Any]", new))
     for position, message in enumerate(messages):
         if type(message) in ATOMS:
             raise InvalidValue(
@@ -122,7 +122,7 @@ def as_messages(given: Any) -> Any:
     return [_as_message(each, position) for position, each in enumerate(items)]
 
 
-def _is_pair(given: Any) -> bool:
+def _is_pair(given: object) -> bool:
     if not isinstance(given, (list, tuple)) or len(cast("Sequence[Any]", given)) != 2:
         return False
     role, content = cast("Sequence[Any]", given)
@@ -156,38 +156,38 @@ def _kind(value: Any) -> str:
     return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
-def _is_nothing(old: Any) -> bool:
+def _is_nothing(old: object) -> bool:
     return old is MISSING or old is None
 
 
-def _sum(old: Any, new: Any) -> Any:
+def _sum(old: Any, new: Any) -> object:
     for value in (new,) if _is_nothing(old) else (old, new):
         if not isinstance(value, Number):
             raise InvalidValue(f"sum takes numbers; found {_kind(value)}.")
     return new if _is_nothing(old) else _tried("sum", lambda: old + new)
 
 
-def _union(old: Any, new: Any) -> Any:
+def _union(old: object, new: object) -> object:
     return _union_of(old, (new,))
 
 
-def _union_of(old: Any, deltas: Sequence[Any]) -> Any:
+def _union_of(old: Any, deltas: Sequence[Any]) -> object:
     for value in deltas if _is_nothing(old) else (old, *deltas):
         if not isinstance(value, AbstractSet):
             raise InvalidValue(
                 f"union takes sets; found {_kind(value)}.", hint="Write a set: {member}."
             )
     first = deltas[0] if _is_nothing(old) else old
-    grown = frozenset[Any]().union(first, *deltas)
+    grown = frozenset[object]().union(first, *deltas)
     return grown if isinstance(first, frozenset) else set(grown)
 
 
-def _merge(old: Any, new: Any) -> Any:
+def _merge(old: object, new: object) -> object:
     return _merge_of(old, (new,))
 
 
-def _merge_of(old: Any, deltas: Sequence[Any]) -> Any:
-    grown: dict[Any, Any] = {}
+def _merge_of(old: object, deltas: Sequence[object]) -> object:
+    grown: dict[object, object] = {}
     for value in deltas if _is_nothing(old) else (old, *deltas):
         if not isinstance(value, Mapping):
             raise InvalidValue(f"merge takes dicts; found {_kind(value)}.")
@@ -195,7 +195,7 @@ def _merge_of(old: Any, deltas: Sequence[Any]) -> Any:
     return grown
 
 
-def _maximum(old: Any, new: Any) -> Any:
+def _maximum(old: Any, new: Any) -> object:
     return (
         new
         if _is_nothing(old)
@@ -203,7 +203,7 @@ def _maximum(old: Any, new: Any) -> Any:
     )
 
 
-def _minimum(old: Any, new: Any) -> Any:
+def _minimum(old: Any, new: Any) -> object:
     return (
         new
         if _is_nothing(old)
@@ -211,14 +211,14 @@ def _minimum(old: Any, new: Any) -> Any:
     )
 
 
-def _tried(name: str, act: Callable[[], Any]) -> Any:
+def _tried(name: str, act: Callable[[], object]) -> object:
     try:
         return act()
     except (TypeError, ValueError, ArithmeticError) as error:
         raise InvalidValue(f"{name} cannot take this value: {error}.") from error
 
 
-def _meet_messages(ours: Any, theirs: Any) -> Any:
+def _meet_messages(ours: Any, theirs: Any) -> object:
     for message in (*(ours or ()), *(theirs or ())):
         if message_id(message) is None:
             raise ValueError("messages without an id cannot be told apart.")
@@ -331,7 +331,7 @@ def reducer(
     return made if name is None or isinstance(name, str) else made(name)
 
 
-def takes_two(function: Any) -> bool:
+def takes_two(function: object) -> bool:
     """Return whether ``function`` can be called with two arguments and returns at once."""
     if not callable(function) or inspect.iscoroutinefunction(function):
         return False

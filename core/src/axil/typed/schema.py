@@ -93,7 +93,7 @@ def schema_of(model: Any, *, resolve: Resolve | None = None) -> Schema:
 
 
 def generate_state_schema(
-    fields: Iterable[Any] = (), name: str = "State", *, resolve: Resolve | None = None
+    fields: Iterable[object] = (), name: str = "State", *, resolve: Resolve | None = None
 ) -> Schema:
     """Return a closed schema from ``(name, type, strategy)`` triples; bodies see it as a dict.
 
@@ -140,7 +140,7 @@ def generate_state_schema(
     return _schema(name, [*declared.values()], StateView, {}, resolve or _resolved, problems)
 
 
-def _kind(given: Any) -> Any:
+def _kind(given: object) -> Any:
     # a type alias, a NewType
     named = any(hasattr(given, name) for name in ("__value__", "__supertype__"))
     if (
@@ -153,17 +153,17 @@ def _kind(given: Any) -> Any:
     raise ValueError(f"expected a type; found {given!r}.")
 
 
-def _config(model: Any) -> dict[str, Any]:
+def _config(model: object) -> dict[str, object]:
     return dict(getattr(model, "model_config", None) or getattr(model, "__pydantic_config__", {}))
 
 
-def _is_model(model: Any) -> bool:
+def _is_model(model: object) -> bool:
     from pydantic import BaseModel
 
     return isinstance(model, type) and issubclass(model, BaseModel)
 
 
-def _is_typed_dict(kind: Any) -> bool:
+def _is_typed_dict(kind: object) -> bool:
     return (
         isinstance(kind, type)
         and hasattr(kind, "__required_keys__")
@@ -178,8 +178,8 @@ class _Declared:
     """The type, without constraints of the field."""
     full: Any
     """The type with the field's constraints; the same object where there are none."""
-    strategies: tuple[Any, ...] = ()
-    default: Callable[[], Any] | None = None
+    strategies: tuple[object, ...] = ()
+    default: Callable[[], object] | None = None
     optional: bool = False
     """True if it starts with nothing."""
     problem: Problem | None = None
@@ -228,7 +228,7 @@ def _of_typed_dict(model: Any) -> list[_Declared]:
         raise SpecError(_unresolved(model, error)) from error
     declared: list[_Declared] = []
     for name, hint in hints.items():
-        metadata: list[Any] = []
+        metadata: list[object] = []
         optional = False
         while (origin := typing.get_origin(hint)) is typing.Annotated or _is_marker(origin):
             if origin is typing.Annotated:
@@ -257,11 +257,11 @@ def _of_typed_dict(model: Any) -> list[_Declared]:
     return declared
 
 
-def _is_marker(origin: Any) -> bool:
+def _is_marker(origin: object) -> bool:
     return any(_marks(origin, marker) for marker in ("Required", "NotRequired", "ReadOnly"))
 
 
-def _marks(origin: Any, marker: str) -> bool:
+def _marks(origin: object, marker: str) -> bool:
     return getattr(origin, "_name", None) == marker and getattr(origin, "__module__", "") in (
         "typing",
         "typing_extensions",
@@ -283,10 +283,10 @@ def _unresolved(model: Any, error: NameError) -> Problem:
     )
 
 
-def _separated(metadata: Iterable[Any]) -> tuple[tuple[Any, ...], list[Any]]:
+def _separated(metadata: Iterable[object]) -> tuple[tuple[object, ...], list[object]]:
     """Return the strategies among an annotation's metadata, and the rest."""
-    strategies: list[Any] = []
-    rest: list[Any] = []
+    strategies: list[object] = []
+    rest: list[object] = []
     for each in metadata:
         function = (
             callable(each)
@@ -297,11 +297,11 @@ def _separated(metadata: Iterable[Any]) -> tuple[tuple[Any, ...], list[Any]]:
     return tuple(strategies), rest
 
 
-def _annotated(kind: Any, metadata: Sequence[Any]) -> Any:
+def _annotated(kind: object, metadata: Sequence[object]) -> Any:
     return typing.Annotated[(kind, *metadata)]  # type: ignore[return-value]  # built at run time
 
 
-def _default_of(info: Any, where: str) -> tuple[Callable[[], Any] | None, Problem | None]:
+def _default_of(info: Any, where: str) -> tuple[Callable[[], object] | None, Problem | None]:
     if info.is_required():
         return None, None
     if info.default_factory is None:
@@ -358,8 +358,8 @@ def _portable(kind: Any, inside: tuple[Any, ...] = ()) -> Any:
 def _schema(
     name: str,
     declared: Sequence[_Declared],
-    view: Callable[..., Any],
-    config: dict[str, Any],
+    view: Callable[..., object],
+    config: dict[str, object],
     resolve: Resolve,
     problems: Sequence[Problem] = (),
 ) -> Schema:
@@ -381,7 +381,7 @@ def _schema(
 def _field(
     declared: _Declared,
     where: str,
-    config: Mapping[str, Any],
+    config: Mapping[str, object],
     resolve: Resolve,
     problems: list[Problem],
 ) -> Field | None:
@@ -434,7 +434,7 @@ def _field(
 
 
 def _reducer(
-    strategies: Sequence[Any], where: str, resolve: Resolve, problems: list[Problem]
+    strategies: Sequence[object], where: str, resolve: Resolve, problems: list[Problem]
 ) -> Reducer | None:
     if not strategies:
         return OVERWRITE
@@ -462,7 +462,7 @@ def _reducer(
     return as_reducer(given, "" if hasattr(given, "__name__") else name)
 
 
-def _resolved(name: str) -> Any:
+def _resolved(name: str) -> object:
     # only schemas that name a strategy of a plugin need it
     from axil.registry.registry import default_registry
 
@@ -475,13 +475,13 @@ def _constrained(reducer: Reducer, checks: Checks) -> Reducer:
     """
     reduce = reducer.reduce
 
-    def taken(old: Any, new: Any) -> Any:
+    def taken(old: object, new: object) -> object:
         return reduce(old, checks.delta(new))
 
     return dataclasses.replace(reducer, reduce=taken, many=None, whole=False)
 
 
-def _start(declared: _Declared, checks: Checks) -> Callable[[], Any] | None:
+def _start(declared: _Declared, checks: Checks) -> Callable[[], object] | None:
     default = declared.default
     if default is not None:
         return (lambda: checks.as_log(default())) if checks.log else default
@@ -501,14 +501,14 @@ def _start(declared: _Declared, checks: Checks) -> Callable[[], Any] | None:
     return lambda: isolate(empty)
 
 
-_EMPTY: dict[Any, Any] = {
+_EMPTY: dict[object, object] = {
     list: [], dict: {}, set: set(), frozenset: frozenset(), tuple: (), int: 0, float: 0.0, str: "",
     bool: False, bytes: b"",
     Any: None, None: None, type(None): None,
 }  # fmt: skip
 
 
-def _empty(kind: Any) -> Any:
+def _empty(kind: Any) -> object:
     while (
         hasattr(kind, "__value__")
         or hasattr(kind, "__supertype__")
@@ -528,12 +528,12 @@ def _empty(kind: Any) -> Any:
         return MISSING
 
 
-_NAMED: dict[str, Any] = {
+_NAMED: dict[str, object] = {
     "str": str, "int": int, "float": float, "bool": bool, "bytes": bytes, "list": list,
     "dict": dict, "set": set, "tuple": tuple,
     "any": Any, "Any": Any, "none": None, "None": None,
 }  # fmt: skip
-_ARGUMENTS: dict[Any, int] = {list: 1, set: 1, dict: 2, tuple: 0}
+_ARGUMENTS: dict[object, int] = {list: 1, set: 1, dict: 2, tuple: 0}
 _TOKEN = re.compile(r"\s*(\w+|\.\.\.|[\[\],|])")
 _LONGEST = 200
 
@@ -555,14 +555,14 @@ class _TypeText:
             raise self._wrong()
         return kind
 
-    def _union(self) -> Any:
+    def _union(self) -> object:
         kind = self._single()
         while self._skip("|"):
             # made at run time; None and Any have no | of their own
             kind = typing.Union[kind, self._single()]  # noqa: UP007
         return kind
 
-    def _single(self) -> Any:
+    def _single(self) -> object:
         name = self._next()
         if name not in _NAMED:
             known = [each for each in _NAMED if each.islower()]

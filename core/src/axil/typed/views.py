@@ -24,7 +24,7 @@ from axil.kernel.state import State
 from axil.kernel.values import MISSING, Conversation, Log
 
 # all other __pydantic_…__ are the class's
-_NONE: Mapping[str, Any] = MappingProxyType({})
+_NONE: Mapping[str, object] = MappingProxyType({})
 _CLASS_SIDE = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 _NOT_FORWARDED = frozenset(
     {
@@ -69,7 +69,7 @@ class ModelView(InstanceView):
     _axil_written: set[str] | None
     """The names that were assigned; None: it is read-only."""
 
-    def __init__(self, state: State, model: Any) -> None:
+    def __init__(self, state: State, model: object) -> None:
         put = object.__setattr__
         put(self, "_axil_state", state)
         put(self, "_axil_model", model)
@@ -90,13 +90,13 @@ class ModelView(InstanceView):
     def __axil_read_only__(self) -> None:
         object.__setattr__(self, "_axil_written", None)
 
-    def __axil_writes__(self) -> Mapping[str, Any]:
+    def __axil_writes__(self) -> Mapping[str, object]:
         if not (self._axil_written or self._axil_deleted):
             return _NONE
         names = [*(self._axil_written or ()), *self._axil_deleted]
         return {name: self._axil_kept.get(name, MISSING) for name in names}
 
-    def __axil_only_new__(self, delta: Mapping[str, Any]) -> Mapping[str, Any]:
+    def __axil_only_new__(self, delta: Mapping[str, object]) -> Mapping[str, object]:
         return only_new(delta, self._axil_shown, self._axil_kept) if self._axil_shown else delta
 
     def __getattr__(self, name: str) -> Any:
@@ -121,7 +121,7 @@ class ModelView(InstanceView):
             return getattr(model, name)
         return getattr(_whole(self), name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if not _is_field(self, name):
             setattr(_whole(self), name, value)
         elif self._axil_model.model_config.get("frozen"):
@@ -170,7 +170,7 @@ class ModelView(InstanceView):
     def __copy__(self) -> Any:
         return copy.copy(_whole(self))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, object]) -> Any:
         return copy.deepcopy(_whole(self), memo)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
@@ -185,7 +185,7 @@ def _is_field(view: ModelView, name: str) -> bool:
     return whole is None and not state.schema.closed and name in state
 
 
-def _shown(view: Any, name: str) -> Any:
+def _shown(view: Any, name: str) -> object:
     shown, fixed = view._axil_shown, view._axil_written is None
     shown, value = shown_of(view._axil_state, name, shown, is_fixed=fixed)
     object.__setattr__(view, "_axil_shown", shown)
@@ -222,11 +222,11 @@ def _whole(view: Any) -> Any:
     return made
 
 
-def model_view(model: Any) -> Callable[[State], Any]:
+def model_view(model: Any) -> Callable[[State], object]:
     """Return what makes views of states as instances of ``model``; its own special methods
-    (``__len__``) work on them.
+    (``__len__``) work on them; the check reads the model from what is returned.
     """
-    own: dict[str, Any] = {"__slots__": (), "__doc__": ModelView.__doc__}
+    own: dict[str, object] = {"__slots__": (), "__doc__": ModelView.__doc__}
     for kind in reversed(model.__mro__):
         if kind.__module__.partition(".")[0] in ("builtins", "typing", "pydantic"):
             continue
@@ -241,19 +241,19 @@ def model_view(model: Any) -> Callable[[State], Any]:
                 and name not in vars(ModelView)
             ):
                 own[name] = _forwarded(name)
-    made: Any = type("ModelView", (ModelView,), own)
-    return lambda state: made(state, model)
+    made: object = type("ModelView", (ModelView,), own)
+    return lambda state: made(state, model)  # its name is part of digests
 
 
-def _forwarded(name: str) -> Any:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _forwarded(name: str) -> object:
+    def method(self: object, *args: object, **kwargs: object) -> Any:
         return getattr(_whole(self), name)(*args, **kwargs)
 
     method.__name__ = name
     return method
 
 
-def safe_get_attr(data: Any, name: str, default: Any = MISSING) -> Any:
+def safe_get_attr(data: object, name: str, default: object = MISSING) -> Any:
     """Return a mapping's key or an object's attribute ``name``; ``default`` if there is none."""
     if data is None:
         return default

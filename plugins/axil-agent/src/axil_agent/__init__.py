@@ -2,57 +2,39 @@
 
 from __future__ import annotations
 
-from axil_agent.agent import Agent, DynamicAgent
-from axil_agent.cached import Cached
-from axil_agent.context import ContextPolicy
-from axil_agent.converse import Stage
-from axil_agent.delegate import AgentTool
-from axil_agent.errors import PromptError, ReplayMiss, ReplyError, TurnLimit, WiringError
-from axil_agent.history import HistoryMemory
-from axil_agent.human import HumanFileEdit, HumanNode
-from axil_agent.judge import Judge
-from axil_agent.measure import measure_text
-from axil_agent.models import Chosen, models_through
-from axil_agent.nodes import AgentConfig
-from axil_agent.prompt import Wiring
-from axil_agent.replay import Recorder, Replay
-from axil_agent.scripted import Scripted
-from axil_agent.single import SingleAgent, ask
-from axil_agent.switch import AgentSwitch
-from axil_agent.template import Verbatim
-from axil_agent.thinking import Reflection, Thinking, converse_with_thinking
-from axil_agent.verdict import decided
+from axil.plugin import lazy_names
 
-__all__ = [
-    "Agent",
-    "AgentConfig",
-    "AgentSwitch",
-    "AgentTool",
-    "Cached",
-    "Chosen",
-    "ContextPolicy",
-    "DynamicAgent",
-    "HistoryMemory",
-    "HumanFileEdit",
-    "HumanNode",
-    "Judge",
-    "PromptError",
-    "Recorder",
-    "Reflection",
-    "Replay",
-    "ReplayMiss",
-    "ReplyError",
-    "Scripted",
-    "SingleAgent",
-    "Stage",
-    "Thinking",
-    "TurnLimit",
-    "Verbatim",
-    "Wiring",
-    "WiringError",
-    "ask",
-    "converse_with_thinking",
-    "decided",
-    "measure_text",
-    "models_through",
-]
+_SUBJECTS = {
+    "Agents": {
+        "agent": "Agent DynamicAgent",
+        "context": "ContextPolicy",
+        "nodes": "AgentConfig",
+        "prompt": "Wiring",
+        "single": "SingleAgent ask",
+        "stage": "Stage",
+        "switch": "AgentSwitch",
+        "template": "Verbatim",
+        "thinking": "Reflection Thinking converse_with_thinking",
+    },
+    "People": {
+        "human": "HumanFileEdit HumanNode",
+    },
+    "Models and memories": {
+        "cached": "Cached",
+        "history": "HistoryMemory",
+        "models": "Chosen models_through",
+        "replay": "Recorder Replay",
+        "scripted": "Scripted",
+    },
+    "Tools and conditions": {
+        "delegate": "AgentTool",
+        "judge": "Judge",
+        "measure": "measure_text",
+        "verdict": "decided",
+    },
+    "Errors": {
+        "errors": "PromptError ReplayMiss ReplyError TurnLimit WiringError",
+    },
+}
+
+__getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)

@@ -12,7 +12,7 @@ from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
-from axil import MISSING, ConfigError, Out, Problem, run_sync
+from axil import MISSING, ConfigError, Context, Out, Problem, run_sync
 from axil.plugin import (
     Attributes,
     Body,
@@ -20,9 +20,11 @@ from axil.plugin import (
     Message,
     Task,
     as_body,
+    did_you_mean,
     pushed_fields,
     with_article,
 )
+from axil_agent.citations import CITATIONS, citations_of, noting_sources
 from axil_agent.commands import with_command
 from axil_agent.context import (
     ContextPolicy,
@@ -31,7 +33,7 @@ from axil_agent.context import (
     passive_context,
     query_text,
 )
-from axil_agent.converse import Answer, ChatOptions, OnReply, think
+from axil_agent.converse import Answer, ChatOptions, OnReply, max_output_tokens, think
 from axil_agent.errors import PromptError, WiringError
 from axil_agent.formatters import OneField, Prose, pair_of
 from axil_agent.history import is_chat_memory
@@ -51,18 +53,22 @@ from axil_agent.sharing import held, is_shared, keep, kept, shared_delta, shared
 from axil_agent.speakers import from_speaker, not_yet_sent, visible_to
 from axil_agent.standalone import StandaloneContext
 from axil_agent.template import joined, rendered
-from axil_agent.thinking import converse_with_thinking
+from axil_agent.thinking import Reflection, converse_with_thinking
 from axil_agent.uses import listed_or_one
+from axil_agent.voice import talk, who_speaks_first
 from axil_models import (
     Approval,
     ContextError,
     ContextQuery,
     Formatter,
+    Model,
+    Request,
     Tool,
     Turn,
     call_async,
     checked_settings,
     component_of,
+    held_tools,
     in_thread,
     is_toolset,
     plain_data,
@@ -88,6 +94,8 @@ if TYPE_CHECKING:
         ToolLike,
         Use,
     )
+    from axil_agent.citations import Source
+    from axil_agent.stage import Stage
     from axil_agent.thinking import After, Before
 
 
@@ -107,16 +115,16 @@ class Agent:
         self,
         model: ModelLike | None = None,
         instructions: str | Sequence[str] = "",
-        prompt_template: str | Sequence[str] | Mapping[str, Any] | None = None,
+        prompt_template: str | Sequence[str] | Mapping[str, object] | None = None,
         *,
         formatters: FormatterLike | Sequence[FormatterLike] | None = None,
         tools: Sequence[ToolLike] | None = None,
         memories: ContextLike | Sequence[ContextLike] | None = None,
         retrievers: ContextLike | Sequence[ContextLike] | None = None,
-        model_settings: Mapping[str, Any] | None = None,
+        model_settings: Mapping[str, object] | None = None,
         role_name: str = "",
         hide_unused_fields: bool = False,
-        output_type: Any = None,
+        output_type: object = None,
         titles: Mapping[str, str | None] | None = None,
         context: ContextPolicy | None = None,
         approve: Sequence[str] = (),
@@ -154,7 +162,7 @@ class Agent:
             on_reply: called with each reply of the model and the messages that it answers; a reply
                 that it returns takes its place.
         """
-        if not isinstance(cast("Any", instructions), (str, Sequence, NoneType)):
+        if not isinstance(cast("object", instructions), (str, Sequence, NoneType)):
             hint = "The model comes first: Agent(model, instructions)."
             raise _unfit("instructions", "text, or a list of texts", instructions, hint)
         self.name = name
@@ -175,19 +183,21 @@ class Agent:
         self.approve, self.approval = tuple(approve), approval
         self.thinking: list[Any] = listed_or_one(thinking)
         self._model = Chosen(model)
-        self._tools: list[Any] = listed_or_one(tools)
+        self._tools: list[object] = [
+            tool for each in listed_or_one(tools) for tool in held_tools(each)
+        ]
         self._memories: list[Any] = listed_or_one(memories)
-        self._retrievers: list[Any] = listed_or_one(retrievers)
+        self._retrievers: list[object] = listed_or_one(retrievers)
         plain = [t for t in self._tools if callable(t) and not isinstance(t, type)]
         tools_by_name([tool_of(tool) for tool in plain if not is_toolset(tool)])
-        self._formatters: Any = formatters
+        self._formatters: object = formatters
         self._pair: tuple[Formatter, Formatter] | None = None
         self._wiring = Wiring(node=name)
         self._setting: CompileOptions | None = None
         self._in_messages = False
         self.chat = ""
         """The field of the state that holds the conversation, if there is one."""
-        self.owned: list[Any] = []
+        self.owned: list[object] = []
         """Components that were made for this agent from names, and are closed with it."""
 
     if TYPE_CHECKING:
@@ -208,15 +218,71 @@ class Agent:
         return self
 
     @property
-    def tools(self) -> list[Any]:
+    def tools(self) -> list[object]:
         """The tools as they were given, or as ``build`` made them from names."""
         return self._tools
 
     @property
-    def gives(self) -> list[str] | None:
-        """The fields of its output, where they are declared."""
+    def gives(self) -> dict[str, Mapping[str, object]] | None:
+        """The fields of its output with their JSON Schemas, where they are declared."""
         output = self.output(self._wiring)
-        return None if output is None else list(output.fields)
+        return None if output is None else output.types
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The fields that its prompts have places for."""
+        usual = type(self).observe, type(self)._inputs_and_style
+        if usual != (Agent.observe, Agent._inputs_and_style):
+            return frozenset()
+        named = self.style.named() - {"role_name"}
+        return frozenset(name for name in named if not name.isdigit())
+
+    @property
+    def uses(self) -> frozenset[str] | None:
+        """All fields that its prompts show; None: whatever comes."""
+        is_plain = not (self._memories or self._retrievers or self.thinking)
+        usual = type(self).observe, type(self)._inputs_and_style
+        is_plain &= usual == (Agent.observe, Agent._inputs_and_style)
+        return self.needs if is_plain and self.style.hide_unused_fields else None
+
+    @property
+    def writes(self) -> frozenset[str] | None:
+        """All fields of the state that it may write, but for those that its node pushes; None:
+        unknown.
+        """
+        is_plain = not (self._tools or self._memories or self._retrievers or self.chat)
+        return frozenset() if is_plain and type(self).turn is Agent.turn else None
+
+    @property
+    def gives_one(self) -> bool:
+        """True if it gives one message at a time: the calls of tools are further ones."""
+        return self.writes is not None
+
+    always = gives_one
+    """True if each firing sends: a tool may lead elsewhere."""
+
+    @property
+    def model_calls(self) -> int | None:
+        """The most times that it may ask its model in one firing; None: unknown."""
+        from axil_agent.delegate import AgentTool, NodeTool
+
+        tools = [*self._tools, *self._retrievers, *self._memories]
+        if any(isinstance(each, (Agent, AgentTool, NodeTool)) for each in tools):
+            return None
+        if self._model.can_talk or any(getattr(each, "model", None) is not None for each in tools):
+            return None
+        answers = 1 + self.max_repairs
+        calls = answers + (self.max_turns if tools else 0)
+        for each in self.thinking:
+            if type(each) is not Reflection:
+                return None
+            calls += bool(each.first) + (answers if each.then else 0)
+        return calls
+
+    @property
+    def output_tokens(self) -> int | None:
+        """The most tokens that one reply may have; None: no limit is set."""
+        return max_output_tokens(Request(messages=(), settings=self.model_settings))
 
     def output(self, wiring: Wiring) -> OutputType | None:
         """Return the type of the output at this place; None: none was given."""
@@ -233,16 +299,23 @@ class Agent:
 
     def add_tool(self, tool: ToolLike) -> None:
         """Add a tool; before the graph is built."""
-        self._tools.append(tool)
+        self._tools += held_tools(tool)
 
     def add_retriever(self, retriever: ContextLike) -> None:
         """Add a retriever; before the graph is built."""
         self._retrievers.append(retriever)
 
-    def bind(self, out_edges: Sequence[Any], setting: CompileOptions | None = None) -> None:
+    def bind(self, out_edges: Sequence[object], setting: CompileOptions | None = None) -> None:
         """Take what the out-edges carry as what a reply has to have; called by the planner."""
         self._setting = setting
-        self._wiring = Wiring(node=self.name, needed=Wiring.carried(out_edges))
+        self._wiring = Wiring(node=self.name, needed=self.wanted(Wiring.carried(out_edges)))
+
+    def wanted(self, needed: Mapping[str, str]) -> dict[str, str]:
+        """Return the fields that a reply has to have, of those that are carried: citations are the
+        agent's.
+        """
+        own = {CITATIONS} if self.policy.cite else set[str]()
+        return {name: text for name, text in needed.items() if name not in own}
 
     def adapted(self, rules: BodyRules) -> Body:
         """Return the body.
@@ -285,7 +358,9 @@ class Agent:
             if missing:
                 where = f'node "{wiring.node}"'
                 message = f"{output.name} has no {', '.join(missing)}, which an edge carries."
-                raise WiringError("AX668", message, "Add it, or change the edge's keys.", where)
+                hint = did_you_mean(missing[0], output.fields)
+                hint = hint or "Add it, or change the edge's keys."
+                raise WiringError("AX668", message, hint, where)
 
     @property
     def pair(self) -> tuple[Formatter, Formatter]:
@@ -308,7 +383,9 @@ class Agent:
         return OneField(self.pair[1]) if asked and wiring.is_typed else Prose(asked)
 
     def observe(
-        self, inputs: Mapping[str, Any] | None = None, attributes: Mapping[str, Any] | None = None
+        self,
+        inputs: Mapping[str, object] | None = None,
+        attributes: Mapping[str, object] | None = None,
     ) -> Observed:
         """``(system_prompt, user_prompt, messages)`` for ``inputs``, without a model or a graph;
         of history what a memory begins with.
@@ -328,8 +405,8 @@ class Agent:
 
     async def observed(
         self,
-        inputs: Mapping[str, Any],
-        attributes: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, object],
+        attributes: Mapping[str, object] | None = None,
         *,
         history: Sequence[Message] = (),
         ctx: Any = None,
@@ -365,13 +442,17 @@ class Agent:
         )
 
     def _inputs_and_style(
-        self, inputs: Mapping[str, Any], wiring: Wiring
-    ) -> tuple[Mapping[str, Any], Style]:
+        self, inputs: Mapping[str, object], wiring: Wiring
+    ) -> tuple[Mapping[str, object], Style]:
         return inputs, self.style
 
     async def turn(
-        self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any, wiring: Wiring
-    ) -> tuple[dict[str, Any], Answer]:
+        self,
+        inputs: Mapping[str, object],
+        attributes: Mapping[str, object],
+        ctx: Context | StandaloneContext,
+        wiring: Wiring,
+    ) -> tuple[dict[str, object], Answer]:
         """Observe, think and act; return the fields, and the answer that they are of.
 
         What memories keep is put into ``ctx.local``.
@@ -379,34 +460,48 @@ class Agent:
         labelled = with_labels(self._inputs_and_style(inputs, wiring)[0])
         chat = self.chat_messages(ctx)
         history = [*not_yet_sent(self.recalled(ctx), chat), *chat]
-        seen = await self._seen(inputs, attributes, history, ctx, wiring)
-        query = self._query(
-            labelled, with_labels(attributes), seen.user, wiring.node, ctx, seen.messages
-        )
-        options = await self.chat_options(wiring, query, ctx)
-        answer = await self.think(seen.messages, options, ctx)
-        fields = await self.act(answer, ctx)
+        with noting_sources() as sources:
+            seen = await self._seen(inputs, attributes, history, ctx, wiring)
+            query = self._query(
+                labelled, with_labels(attributes), seen.user, wiring.node, ctx, seen.messages
+            )
+            options = await self.chat_options(wiring, query, ctx)
+            answer = await self.think(seen.messages, options, ctx)
+            fields = await self.act(answer, ctx)
+        if self.policy.cite and not wiring.is_typed:
+            fields = {**fields, CITATIONS: self.cited(fields, sources, ctx)}
         new: list[Message] = [seen.messages[-1], {"role": "assistant", "content": answer.text}]
         await self.update_memories(new, answer, query, options, ctx)
         return fields, answer
 
-    async def think(self, messages: Sequence[Message], options: ChatOptions, ctx: Any) -> Answer:
+    def cited(
+        self, given: object, sources: Sequence[Mapping[str, object]], ctx: Stage
+    ) -> list[Source]:
+        """Return the sources that an answer names, and show them."""
+        found = citations_of(given, [dict(source) for source in sources])
+        for each in found:
+            ctx.emit({"kind": "part", "part": each})
+        return found
+
+    async def think(self, messages: Sequence[Message], options: ChatOptions, ctx: Stage) -> Answer:
         """Ask the model, with tools and repairs, until there is an answer.
 
         A subclass may change the messages, or the answer (``dataclasses.replace``).
         """
+        if first := await who_speaks_first(options, ctx):
+            return await talk(messages, options, first, ctx)
         return await converse_with_thinking(messages, options, ctx, self.thinking)
 
-    async def act(self, answer: Answer, ctx: Any) -> dict[str, Any]:
+    async def act(self, answer: Answer, ctx: Stage) -> dict[str, object]:
         """Return the fields that the node gives, of the model's answer."""
         return answer.fields
 
     async def _seen(
         self,
-        inputs: Mapping[str, Any],
-        attributes: Mapping[str, Any],
+        inputs: Mapping[str, object],
+        attributes: Mapping[str, object],
         history: Sequence[Message],
-        ctx: Any,
+        ctx: Context | StandaloneContext,
         wiring: Wiring,
     ) -> Observed:
         # a subclass's own ``observe`` is called in a thread
@@ -421,8 +516,8 @@ class Agent:
 
     def _query(
         self,
-        inputs: Mapping[str, Any],
-        attributes: Mapping[str, Any],
+        inputs: Mapping[str, object],
+        attributes: Mapping[str, object],
         message: str,
         node: str,
         ctx: Any,
@@ -440,7 +535,7 @@ class Agent:
             messages=list(messages),
         )
 
-    def shared(self, ctx: Any) -> dict[str, Any]:
+    def shared(self, ctx: Any) -> dict[str, object]:
         """Return what the state holds for memories that agents share, whatever the node pulls."""
         names = [memory.share for memory in self.providers if is_shared(memory)]
         if not names or not hasattr(ctx, "state"):
@@ -455,7 +550,7 @@ class Agent:
         Raises: ContextError (AX942): something else was given; as ``resolve`` and
         ``make_component``.
         """
-        for several in (self._memories, self._retrievers):
+        for several in filter(None, (self._memories, self._retrievers)):
             self._make_named("context", several)
             for given in several:
                 if not is_provider(given):
@@ -465,7 +560,7 @@ class Agent:
                     raise ContextError("AX942", message, hint, f'node "{self.name}"')
         return [*self._memories, *self._retrievers]
 
-    def _make_named(self, kind: str, several: list[Any]) -> None:
+    def _make_named(self, kind: str, several: list[object]) -> None:
         """Replace names and ``{type: …}`` by the components that they name."""
         for number, given in enumerate(several):
             if isinstance(given, (str, Mapping)):
@@ -473,11 +568,11 @@ class Agent:
                 several[number] = made = component_of(kind, given, kind, registry)
                 self.owned.append(made)
 
-    def system(self, fields: Mapping[str, Any], wiring: Wiring) -> str:
+    def system(self, fields: Mapping[str, object], wiring: Wiring) -> str:
         """Return the system's message."""
         return rendered(self.style.instructions, fields, f'node "{wiring.node}"')
 
-    def inputs_from_state(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def inputs_from_state(self, state: Mapping[str, object]) -> dict[str, object]:
         """Return the inputs that it takes from a typed state, whatever it pulls."""
         return {}
 
@@ -493,13 +588,13 @@ class Agent:
             and not self._wiring.asked
         )
 
-    def chat_messages(self, ctx: Any) -> list[Message]:
+    def chat_messages(self, ctx: Context | StandaloneContext) -> list[Message]:
         """Return the conversation that a typed state holds."""
         if not self.chat or not hasattr(ctx, "state"):
             return []
         return visible_to(self._wiring.node, plain_data(list(held(ctx.state, self.chat))))
 
-    def recalled(self, ctx: Any) -> list[Message]:
+    def recalled(self, ctx: Context | StandaloneContext) -> list[Message]:
         """Return the history that is sent."""
         return [
             m
@@ -514,7 +609,11 @@ class Agent:
         return bool(self.chat) and memory.share == self.chat
 
     async def chat_options(
-        self, wiring: Wiring, query: ContextQuery, ctx: Any, formatter: Formatter | None = None
+        self,
+        wiring: Wiring,
+        query: ContextQuery,
+        ctx: Context | StandaloneContext,
+        formatter: Formatter | None = None,
     ) -> ChatOptions:
         """Return the settings of a turn's conversation.
 
@@ -523,7 +622,7 @@ class Agent:
         tools = [
             *await self._all_tools(ctx),
             *await tools_of(self.providers, ctx),
-            *active_tools(self.providers, query, ctx),
+            *active_tools(self.providers, query, ctx, cite=self.policy.cite),
         ]
         output = self.output(wiring)
         return ChatOptions(
@@ -540,7 +639,7 @@ class Agent:
             on_reply=self.on_reply,
         )
 
-    async def _all_tools(self, ctx: Any) -> list[Tool]:
+    async def _all_tools(self, ctx: object) -> list[Tool]:
         tools: list[Tool] = []
         for known in self.known_tools():
             tools += await tools_of([known], ctx) if is_toolset(known) else [tool_of(known)]
@@ -566,7 +665,7 @@ class Agent:
         answer: Answer,
         query: ContextQuery,
         options: ChatOptions,
-        ctx: Any,
+        ctx: Context | StandaloneContext,
     ) -> None:
         """Give chat memories the ``new`` messages of a turn, other memories its query and reply."""
         if not self._memories:
@@ -591,6 +690,10 @@ class Agent:
                 await ctx.step(f"learn:{number}", partial(_learnt, memory, replace(turn, ask=ask)))
             elif hasattr(memory, "insert"):
                 await ctx.step(f"insert:{number}", partial(_inserted, memory, turn))
+
+    def models(self) -> list[Model]:
+        """Return the model that it asks."""
+        return [self._model.now()]
 
     async def close(self) -> None:
         """Close what was given by name: tools, providers, the model; all, even if one fails."""
@@ -618,7 +721,7 @@ class _Firing:
         self.agent, self.wiring, self.rules = agent, wiring, rules
 
     async def run(
-        self, inputs: dict[str, Any], attributes: Attributes, ctx: Any, task: Task
+        self, inputs: dict[str, object], attributes: Attributes, ctx: Context, task: Task
     ) -> Out:
         if self.rules.view is not None:
             for name, value in self.agent.inputs_from_state(task.state).items():
@@ -659,7 +762,7 @@ async def _learnt(memory: Any, turn: Turn) -> Any:
     return plain_data(await call_async(memory.learn, turn))
 
 
-def _unfit(name: str, expected: str, found: Any, hint: str) -> ConfigError:
+def _unfit(name: str, expected: str, found: object, hint: str) -> ConfigError:
     return ConfigError(Problem("AX131", name, f"expected {expected}, found {found!r:.80}.", hint))
 
 
@@ -693,20 +796,20 @@ class DynamicAgent(Agent):
             **options: Unpack[DynamicNodeOptions],
         ) -> Self: ...
 
-    def system(self, fields: Mapping[str, Any], wiring: Wiring) -> str:
+    def system(self, fields: Mapping[str, object], wiring: Wiring) -> str:
         """Return the system's message. Raises: PromptError (AX650, AX651)."""
         key = self.instruction_key
         given = {name: value for name, value in fields.items() if name != key or value != ""}
         rest, style = self._inputs_and_style(given, wiring)
         return rendered(style.instructions, rest, f'node "{wiring.node}"')
 
-    def inputs_from_state(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def inputs_from_state(self, state: Mapping[str, object]) -> dict[str, object]:
         key = self.instruction_key
         return {key: state[key]} if state.get(key) not in (None, "", MISSING) else {}
 
     def _inputs_and_style(
-        self, inputs: Mapping[str, Any], wiring: Wiring
-    ) -> tuple[Mapping[str, Any], Style]:
+        self, inputs: Mapping[str, object], wiring: Wiring
+    ) -> tuple[Mapping[str, object], Style]:
         rest = dict(inputs)
         given = rest.pop(self.instruction_key, None)
         if given is None and not self.default_instructions:

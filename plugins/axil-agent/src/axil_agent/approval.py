@@ -11,11 +11,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from axil import Question
 from axil.plugin import Overdue, legible
 from axil_models import Refused, Tool, ToolCall, plain_data
+
+if TYPE_CHECKING:
+    from axil_agent.stage import Stage
 
 _WORDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("allow", "yes", "y", "ok", "true"), "allow"),
@@ -31,12 +34,12 @@ _TRIES: Final = 3
 class Verdict:
     """The decision about a call."""
 
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, object]
     refusal: str = ""
     """The reason for the model why it is not made; empty: it is made."""
     is_edited: bool = False
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """Return it as plain data."""
         return {
             "arguments": dict(self.arguments),
@@ -45,7 +48,7 @@ class Verdict:
         }
 
 
-def is_asked_for(tool: Tool, arguments: Mapping[str, Any]) -> bool:
+def is_asked_for(tool: Tool, arguments: Mapping[str, object]) -> bool:
     """Return whether a person has to agree.
 
     A predicate that fails does not let a call through; arguments that do not fit are no call.
@@ -65,7 +68,7 @@ def is_asked_for(tool: Tool, arguments: Mapping[str, Any]) -> bool:
         return True
 
 
-async def verdict(tool: Tool, call: ToolCall, ctx: Any, name: str) -> Verdict:
+async def verdict(tool: Tool, call: ToolCall, ctx: Stage, name: str) -> Verdict:
     """Return the decision about a call, asked for if it has to be.
 
     Of a tool with a pin it is kept with the pin, and its questions have the pin in their names: an
@@ -77,13 +80,13 @@ async def verdict(tool: Tool, call: ToolCall, ctx: Any, name: str) -> Verdict:
     if tool.needs_approval is False:
         return Verdict(call.arguments)
     # a copy: whatever looks at a call cannot change what is made of it
-    arguments: Mapping[str, Any] = plain_data(call.arguments)
+    arguments: Mapping[str, object] = plain_data(call.arguments)
     if not is_asked_for(tool, arguments):
         return Verdict(arguments)
     if not tool.pin:
         return await _asked(tool, arguments, ctx, name)
 
-    async def agreed() -> dict[str, Any]:
+    async def agreed() -> dict[str, object]:
         found = await _asked(tool, arguments, ctx, f"{name}:{tool.pin[:16]}")
         return {"pin": tool.pin, **found.plain()}
 
@@ -97,7 +100,7 @@ async def verdict(tool: Tool, call: ToolCall, ctx: Any, name: str) -> Verdict:
     return Verdict(**kept)
 
 
-async def _asked(tool: Tool, arguments: Mapping[str, Any], ctx: Any, name: str) -> Verdict:
+async def _asked(tool: Tool, arguments: Mapping[str, object], ctx: Stage, name: str) -> Verdict:
     """Ask until there is an answer that says something."""
     fault = ""
     for number in range(_TRIES):
@@ -111,7 +114,7 @@ async def _asked(tool: Tool, arguments: Mapping[str, Any], ctx: Any, name: str) 
             return Verdict(arguments, f"the call was not allowed{f': {reason}' if reason else '.'}")
         if word == "edit":
             try:
-                given = edited
+                given: object = edited
                 if given is None:
                     form = _form(tool, arguments)
                     given = await ctx.ask(form, name=f"edit:{name}:{number}")
@@ -123,7 +126,7 @@ async def _asked(tool: Tool, arguments: Mapping[str, Any], ctx: Any, name: str) 
                 return Verdict(arguments, refusal)
             fault = _misfit(tool, given := _data(given))
             if not fault:
-                return Verdict(given, is_edited=True)
+                return Verdict(cast("Mapping[str, object]", given), is_edited=True)
         else:
             fault = "Expected allow, deny or edit."
     return Verdict(arguments, "the call was not allowed: no answer could be understood.")
@@ -136,21 +139,21 @@ _CHANGES: Final[Mapping[str, str]] = {
 }
 
 
-def received(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def received(tool: Tool, arguments: Mapping[str, object]) -> dict[str, object]:
     """Return the arguments as the tool receives them, as JSON has them: after its ``validate``."""
-    taken: Mapping[str, Any] = arguments
+    taken: Mapping[str, object] = arguments
     if tool.validate is not None:
         positions, named = tool.validate(plain_data(arguments))
         # those by position have no names here
         taken = {**arguments, **named} if positions else named
-    return cast("dict[str, Any]", json.loads(_json(taken)))
+    return cast("dict[str, object]", json.loads(_json(taken)))
 
 
-def _json(arguments: Mapping[str, Any], indent: int | None = None) -> str:
+def _json(arguments: Mapping[str, object], indent: int | None = None) -> str:
     return json.dumps(plain_data(arguments), ensure_ascii=False, indent=indent, default=str)
 
 
-def _question(tool: Tool, arguments: Mapping[str, Any], fault: str) -> Question:
+def _question(tool: Tool, arguments: Mapping[str, object], fault: str) -> Question:
     taken = received(tool, arguments)
     shown = legible(_json(taken, indent=2))
     changes = _CHANGES[tool.effects_of(plain_data(arguments))]
@@ -176,7 +179,7 @@ def _timed(question: Question, tool: Tool) -> Question:
     return replace(question, within_seconds=within, default=default)
 
 
-def _form(tool: Tool, arguments: Mapping[str, Any]) -> Question:
+def _form(tool: Tool, arguments: Mapping[str, object]) -> Question:
     """Return the question for edited arguments; its default, unless time would make that the
     answer, are the model's.
     """
@@ -191,10 +194,10 @@ def _form(tool: Tool, arguments: Mapping[str, Any]) -> Question:
     )
 
 
-def _read(answer: Any) -> tuple[str, str, Any]:
+def _read(answer: object) -> tuple[str, str, object]:
     """Return the word, a reason, and edited arguments if they came with it."""
     if isinstance(answer, Mapping):
-        given = cast("Mapping[str, Any]", answer)
+        given = cast("Mapping[str, object]", answer)
         word = _WORDS.get(str(given.get("answer", "")).strip().lower(), "")
         edited = given.get("arguments") if word == "edit" else None
         return word, str(given.get("reason") or ""), edited
@@ -202,7 +205,7 @@ def _read(answer: Any) -> tuple[str, str, Any]:
     return _WORDS.get(word.strip().lower(), ""), reason.strip(), None
 
 
-def _data(given: Any) -> Any:
+def _data(given: object) -> object:
     if isinstance(given, str):
         try:
             return json.loads(given)
@@ -211,13 +214,13 @@ def _data(given: Any) -> Any:
     return given
 
 
-def _misfit(tool: Tool, arguments: Any) -> str:
+def _misfit(tool: Tool, arguments: object) -> str:
     """Return why edited arguments cannot be used."""
     if not isinstance(arguments, Mapping):
         return "The arguments have to be a JSON object."
     try:
         if tool.validate is not None:
-            tool.validate(cast("Mapping[str, Any]", arguments))
+            tool.validate(cast("Mapping[str, object]", arguments))
     except Refused as error:
         return f"The arguments do not fit: {error}."
     return ""

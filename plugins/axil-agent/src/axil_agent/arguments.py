@@ -20,7 +20,7 @@ class Invokes(Protocol):
     """A model as MASFactory has it: ``invoke(messages, tools, settings)``."""
 
     @property
-    def invoke(self) -> Callable[..., Any]: ...
+    def invoke(self) -> Callable[..., object]: ...
 
 
 class Node(Protocol):
@@ -33,52 +33,95 @@ class Recalls(Protocol):
     """A memory that keeps the conversation itself."""
 
     @property
-    def recall(self) -> Callable[..., Any]: ...
+    def recall(self) -> Callable[..., object]: ...
 
 
 class Inserts(Protocol):
     """A memory that receives turns."""
 
     @property
-    def insert(self) -> Callable[..., Any]: ...
+    def insert(self) -> Callable[..., object]: ...
 
 
 class Notes(Protocol):
     """A provider of notes."""
 
     @property
-    def notes(self) -> Callable[..., Any]: ...
+    def notes(self) -> Callable[..., object]: ...
 
 
 class Learns(Protocol):
     """A memory that learns from turns."""
 
     @property
-    def learn(self) -> Callable[..., Any]: ...
+    def learn(self) -> Callable[..., object]: ...
 
 
 class Dumps(Protocol):
     """A formatter as MASFactory has it, with ``dump``."""
 
     @property
-    def dump(self) -> Callable[..., Any]: ...
+    def dump(self) -> Callable[..., object]: ...
 
 
 class Formats(Protocol):
     """A formatter as MASFactory has it, with ``format``."""
 
     @property
-    def format(self) -> Callable[..., Any]: ...
+    def format(self) -> Callable[..., object]: ...
 
 
+class LangChainTool(Protocol):
+    """A tool of LangChain or LangGraph."""
+
+    @property
+    def tool_call_schema(self) -> object: ...
+    @property
+    def ainvoke(self) -> Callable[..., object]: ...
+
+
+class LlamaIndexTool(Protocol):
+    """A tool of LlamaIndex."""
+
+    @property
+    def metadata(self) -> object: ...
+    @property
+    def call(self) -> Callable[..., object]: ...
+
+
+class PydanticAITool(Protocol):
+    """A tool of Pydantic AI."""
+
+    @property
+    def function_schema(self) -> object: ...
+    @property
+    def takes_ctx(self) -> object: ...
+
+
+class Kit(Protocol):
+    """Several tools of another library: ``get_tools`` of LangChain and Pydantic AI."""
+
+    @property
+    def get_tools(self) -> Callable[..., object]: ...
+
+
+class ToolSpecKit(Protocol):
+    """Several tools of LlamaIndex."""
+
+    @property
+    def to_tool_list(self) -> Callable[..., object]: ...
+
+
+Foreign: TypeAlias = LangChainTool | LlamaIndexTool | PydanticAITool | Kit | ToolSpecKit
+"""Tools of other libraries."""
 Use: TypeAlias = str | Mapping[str, Any]
 """A component by its name, or as ``{type: …, …}``."""
 ModelLike: TypeAlias = Model | Invokes | Use
 First: TypeAlias = ModelLike | Sequence[str]
 """An argument of an agent by position: its model, instructions, template; or its name first."""
-ToolLike: TypeAlias = Callable[..., Any] | Tool | Toolset | Node | Use
+ToolLike: TypeAlias = Callable[..., object] | Tool | Toolset | Node | Foreign | Use
 ContextLike: TypeAlias = ContextProvider | Toolset | Recalls | Inserts | Notes | Learns | Use
-FormatterLike: TypeAlias = Formatter | Dumps | Formats | type[Any] | Use
+FormatterLike: TypeAlias = Formatter | Dumps | Formats | type[object] | Use
 
 
 class AgentOptions(TypedDict, total=False):
@@ -92,7 +135,7 @@ class AgentOptions(TypedDict, total=False):
     instructions: str | Sequence[str]
     """The system prompt, or its lines."""
 
-    prompt_template: str | Sequence[str] | Mapping[str, Any] | None
+    prompt_template: str | Sequence[str] | Mapping[str, object] | None
     """The message; a mapping makes a titled part of each entry."""
 
     formatters: FormatterLike | Sequence[FormatterLike] | None
@@ -107,7 +150,7 @@ class AgentOptions(TypedDict, total=False):
     retrievers: ContextLike | Sequence[ContextLike] | None
     """Retrievers, or names of installed ones."""
 
-    model_settings: Mapping[str, Any] | None
+    model_settings: Mapping[str, object] | None
     """Settings for the model; those with well-known ranges are checked."""
 
     role_name: str
@@ -144,14 +187,14 @@ class AgentOptions(TypedDict, total=False):
 class AgentNodeOptions(AgentOptions, NodeOptions, total=False):
     """The settings of ``Agent``, and the options of a node."""
 
-    output_type: Any
+    output_type: object
     """The type of the output, or a function that gives it."""
 
 
 class DynamicOptions(AgentOptions, total=False):
     """The settings of ``DynamicAgent`` but for its own."""
 
-    output_type: Any
+    output_type: object
     name: str
 
 
@@ -190,7 +233,7 @@ class HumanOptions(TypedDict, total=False):
     within: float | str | None
     """The time for each question: seconds, or ``"15m"``."""
 
-    defaults: Mapping[str, Any] | None
+    defaults: Mapping[str, object] | None
     """The answers, by field, if there is none in time."""
 
 

@@ -92,9 +92,9 @@ class _Call:
 
     task: asyncio.Task[Reply]
     listeners: list[Emit] = field(default_factory=list[Emit])
-    shown: list[Any] = field(default_factory=list[Any])
+    shown: list[object] = field(default_factory=list[object])
 
-    def emit(self, chunk: Any, /) -> None:
+    def emit(self, chunk: object, /) -> None:
         """Show a chunk to all that wait."""
         self.shown.append(chunk)
         for listener in tuple(self.listeners):
@@ -103,11 +103,11 @@ class _Call:
 
 _calls: LoopLocal[dict[str, _Call]] = LoopLocal(dict)
 """On each event loop, the calls under way by what is asked of which model."""
-_objects: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+_objects: WeakKeyDictionary[object, int] = WeakKeyDictionary()
 _numbers = itertools.count()
 
 
-def _number(model: Any) -> int:
+def _number(model: object) -> int:
     """Return the number that stands for a model given as an object."""
     try:
         return _objects.setdefault(model, next(_numbers))
@@ -134,7 +134,7 @@ class Cached:
         self._setting: CompileOptions | None = None
         self._made: Model | None = None
         given = self.config.model
-        self._name: Any = given if isinstance(given, (str, Mapping)) else _number(given)
+        self._name: object = given if isinstance(given, (str, Mapping)) else _number(given)
 
     def bind(self, setting: CompileOptions | None) -> None:
         """Make the model now rather than with the first request. Raises: as ``model_of``."""
@@ -154,9 +154,14 @@ class Cached:
         return names_of(self.model)
 
     @property
-    def modalities(self) -> Any:
+    def modalities(self) -> object:
         """The kinds of parts that the model takes beside text, where it says so."""
         return getattr(self.model, "modalities", None)
+
+    @property
+    def provider_tools(self) -> object:
+        """The tools that the model's provider has."""
+        return getattr(self.model, "provider_tools", ())
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
         """Return the reply to this request or to an equal one. Raises: what the model raises."""

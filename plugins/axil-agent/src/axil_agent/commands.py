@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from axil import Out, StateError
+from axil import Context, Out, StateError
 from axil.plugin import EXIT, BodyRules, RouteError, Task, did_you_mean, format_names
 from axil_models import Command, plain_data
 
 _COMMANDS = "@commands"
 
 
-def plain_command(command: Command) -> dict[str, Any]:
+def plain_command(command: Command) -> dict[str, object]:
     """Return a command as plain data."""
     return {"write": plain_data(dict(command.write)), "go_to": list(command.targets)}
 
@@ -29,7 +29,12 @@ def take_command(command: Mapping[str, Any], ctx: Any) -> None:
     local[_COMMANDS] = {"write": {**before["write"], **command["write"]}, "go_to": go_to}
 
 
-def with_command(out: Out, rules: BodyRules, ctx: Any, task: Task) -> Out:
+def leads_elsewhere(local: Mapping[str, Any]) -> bool:
+    """Return whether a command that was taken says where to go on."""
+    return bool(local.get(_COMMANDS, {}).get("go_to"))
+
+
+def with_command(out: Out, rules: BodyRules, ctx: Context, task: Task) -> Out:
     """Return the outcome, with what commands of tools write and where they go.
 
     Raises: StateError (AX203): the state has no such field; RouteError (AX222): no edge leads

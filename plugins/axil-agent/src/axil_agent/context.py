@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast
 
 from axil.plugin import did_you_mean, format_names
-from axil_agent.converse import Stage
+from axil_agent.citations import HEADING, SOURCES, note_sources, numbers_from, source_of
+from axil_agent.stage import Stage
 from axil_models import (
     ContextBlock,
     ContextError,
@@ -47,20 +48,24 @@ class ContextPolicy:
     tokens_of: Callable[[str], int] = estimated_tokens
     failures: Literal["raise", "report"] = "raise"
     """``report``: a provider that fails is reported, and the agent continues without it."""
+    cite: bool = False
+    """True: blocks are numbered, and those that the answer names are the node's field
+    ``citations``.
+    """
 
 
-def is_provider(given: Any) -> bool:
+def is_provider(given: object) -> bool:
     """Return whether an object can be among an agent's memories or retrievers."""
     names = ("get_blocks", "recall", "notes", "learn", "insert", "tools")
     return not isinstance(given, type) and any(hasattr(given, name) for name in names)
 
 
-def is_passive(provider: Any) -> bool:
+def is_passive(provider: object) -> bool:
     """Return whether a provider's blocks go into the prompt."""
     return all(getattr(provider, name, True) for name in ("passive", "supports_passive"))
 
 
-def is_active(provider: Any) -> bool:
+def is_active(provider: object) -> bool:
     """Return whether the model may query the provider."""
     return getattr(provider, "active", False) and getattr(provider, "supports_active", True)
 
@@ -68,7 +73,7 @@ def is_active(provider: Any) -> bool:
 _TASK = ("input", "task", "task_description", "question", "query", "message", "content", "text")
 
 
-def query_text(inputs: Mapping[str, Any], rendered: str) -> str:
+def query_text(inputs: Mapping[str, object], rendered: str) -> str:
     """Return the text to search context for: a field that holds the task, else the message, else
     all fields.
 
@@ -111,24 +116,32 @@ def composed(
     return chosen
 
 
-def rendered(blocks: Sequence[Labelled], name: Callable[[Part], str] = named_part) -> str:
+def rendered(
+    blocks: Sequence[Labelled],
+    name: Callable[[Part], str] = named_part,
+    *,
+    cite: bool = False,
+    first: int = 1,
+) -> str:
     """Return the blocks as text, with ``name(part)`` for what is none; empty: there is none.
+
+    ``cite``: with numbers, from ``first`` on.
 
     >>> fern = ContextBlock("a fern", part={"type": "image", "url": "https://example.org/fern.png"})
     >>> rendered([("DOCS", ContextBlock("axils are angles")), ("ALBUM", fern)])
     '[Context]\\n(DOCS) axils are angles\\n(ALBUM) [image: fern.png] a fern'
     """
-    lines: list[str] = ["[Context]"] if blocks else []
-    for label, block in blocks:
+    lines: list[str] = [HEADING if cite else "[Context]"] if blocks else []
+    for number, (label, block) in enumerate(blocks, first):
         text = block.text
         if block.part is not None:
             text = f"{name(dict(block.part))} {text}".rstrip()
-        lines.append(f"({label}) {text}")
+        lines.append(f"[{number}] ({label}) {text}" if cite else f"({label}) {text}")
     return "\n".join(lines)
 
 
 async def passive_context(
-    providers: Sequence[Any],
+    providers: Sequence[object],
     query: ContextQuery,
     policy: ContextPolicy,
     ctx: Stage,
@@ -148,7 +161,7 @@ async def passive_context(
     if not some:
         return ""
 
-    async def ask(label: str, provider: Any) -> tuple[str, list[ContextBlock]]:
+    async def ask(label: str, provider: object) -> tuple[str, list[ContextBlock]]:
         blocks: list[ContextBlock] = []
         try:
             with on_clock(getattr(ctx, "clock", None)):
@@ -159,7 +172,7 @@ async def passive_context(
             ctx.emit({"kind": "context_failed", "provider": label, "error": str(error)})
         return provider_label(provider), blocks
 
-    async def look() -> Any:
+    async def look() -> object:
         last = [at for at, (_, provider) in enumerate(some) if takes_context(provider)]
         free = [at for at in range(len(some)) if at not in last]
         found: dict[int, tuple[str, list[ContextBlock]]] = {}
@@ -173,15 +186,16 @@ async def passive_context(
         for at in (*free, *last):
             found[at] = await ask(*some[at])
         chosen = composed([found[at] for at in range(len(some))], policy)
-        if all(block.part is None for _, block in chosen):
+        if all(block.part is None for _, block in chosen) and not policy.cite:
             return rendered(chosen)
         return [
             {
                 "label": label,
                 "text": block.text,
                 "part": None if block.part is None else dict(block.part),
+                **({"source": source_of(number, label, block)} if policy.cite else {}),
             }
-            for label, block in chosen
+            for number, (label, block) in enumerate(chosen, 1)
         ]
 
     seen = await ctx.step("context", look)
@@ -191,16 +205,23 @@ async def passive_context(
         (str(each["label"]), ContextBlock(each["text"], part=each["part"]))
         for each in cast("list[dict[str, Any]]", seen)
     ]
-    return rendered(blocks, named_part if numbering is None else numbering)
+    if policy.cite:
+        note_sources([each["source"] for each in cast("list[dict[str, Any]]", seen)])
+    return rendered(blocks, named_part if numbering is None else numbering, cite=policy.cite)
 
 
-def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) -> list[Tool]:
-    """Return the two tools with which a model asks active providers; none without providers."""
+def active_tools(
+    providers: Sequence[object], base: ContextQuery, ctx: Any = None, *, cite: bool = False
+) -> list[Tool]:
+    """Return the two tools with which a model asks active providers; none without providers.
+
+    ``cite``: the blocks are numbered on from those that it was shown before.
+    """
     sources = dict(named_providers([provider for provider in providers if is_active(provider)]))
     if not sources:
         return []
 
-    async def list_context_sources() -> dict[str, Any]:
+    async def list_context_sources() -> dict[str, object]:
         return {
             "sources": [
                 {"name": n, "label": provider_label(p), "type": type(p).__name__}
@@ -208,7 +229,9 @@ def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) 
             ]
         }
 
-    async def retrieve_context(source: str, query: str = "", top_k: int = 8) -> Any:
+    async def retrieve_context(
+        source: str, query: str = "", top_k: int = 8, ctx: Any = ctx
+    ) -> object:
         provider = sources.get(source)
         if provider is None:
             same = [name for name in sources if name.startswith(f"{source}#")]
@@ -219,13 +242,17 @@ def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) 
         asked = query.strip() or base.query_text
         blocks = await blocks_of(provider, replace(base, query_text=asked), top_k, ctx=ctx)
         numbering = PartNumbers()
-        shown = rendered([(provider_label(provider), block) for block in blocks], numbering)
-        data = {
+        label, first = provider_label(provider), numbers_from()
+        labelled = [(label, block) for block in blocks]
+        shown = rendered(labelled, numbering, cite=cite, first=first)
+        data: dict[str, object] = {
             "provider": source,
             "query": asked,
             "blocks": [_block_data(block, numbering) for block in blocks],
             "rendered": shown,
         }
+        if cite:
+            data[SOURCES] = [source_of(n, label, each) for n, each in enumerate(blocks, first)]
         if not numbering.parts:
             return data
         return [text_part(json.dumps(data, ensure_ascii=False, default=str)), *numbering.parts]
@@ -265,17 +292,18 @@ def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) 
             },
             call=retrieve_context,
             validate=_asked,
+            wants_ctx=cite,  # numbers go on from those of the call before
         ),
     ]
 
 
-def _block_data(block: ContextBlock, name: Callable[[Part], str]) -> dict[str, Any]:
-    data = cast("dict[str, Any]", plain_data(asdict(replace(block, part=None))))
+def _block_data(block: ContextBlock, name: Callable[[Part], str]) -> dict[str, object]:
+    data = cast("dict[str, object]", plain_data(asdict(replace(block, part=None))))
     del data["part"]
     return data if block.part is None else {**data, "part": name(dict(block.part))}
 
 
-def _asked(arguments: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+def _asked(arguments: Mapping[str, object]) -> tuple[Sequence[object], Mapping[str, object]]:
     """``query`` was ``query_text`` in MASFactory, and models trained on its prompts write it so."""
     given = dict(arguments)
     query = given.pop("query", given.pop("query_text", ""))

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 from pydantic import ValidationError
 
@@ -21,7 +21,6 @@ from axil import LimitReached
 from axil.driver import Pause
 from axil.plugin import (
     Message,
-    MeterReservation,
     RunError,
     did_you_mean,
     format_names,
@@ -29,11 +28,12 @@ from axil.plugin import (
     with_article,
 )
 from axil_agent.approval import Verdict, verdict
-from axil_agent.asker import asked_by
+from axil_agent.citations import note_found
 from axil_agent.commands import plain_command, take_command
 from axil_agent.errors import ReplyError, TurnLimit
 from axil_agent.formatters import Prose
 from axil_agent.output_types import OutputType, partial_fields
+from axil_agent.stage import Stage
 from axil_models import (
     Command,
     Formatter,
@@ -45,8 +45,12 @@ from axil_models import (
     ShownThoughts,
     Tool,
     ToolCall,
+    asked_by,
+    check_provider_tools,
     content_of,
     content_text,
+    current_batches,
+    filed,
     in_thread,
     is_part,
     on_clock,
@@ -59,27 +63,6 @@ from axil_models import (
     validation_text,
     with_files,
 )
-
-
-class Stage(Protocol):
-    """The part of a firing's context that a conversation needs; ``axil.Context`` has it."""
-
-    def emit(self, chunk: Any, /) -> None: ...
-    async def ask(self, question: Any, /, *, name: str = "") -> Any: ...
-    async def step(
-        self,
-        name: str,
-        call: Any,
-        /,
-        *,
-        request: Any = None,
-        effects: Any = "idempotent",
-        kind: Any = "",
-    ) -> Any: ...
-    async def reserve(
-        self, *, model: Sequence[str], characters: Callable[[], int], output_tokens: int | None
-    ) -> MeterReservation: ...
-
 
 OnReply = Callable[[Reply, Sequence[Message]], Reply | None]
 """Called with each reply of a model and the messages it answers: see ``Agent``; what it raises
@@ -97,7 +80,7 @@ class ChatOptions:
     """Fields that a reply has to have."""
     asked: Sequence[str] = ()
     """Fields that a reply is asked for: those, and some it may leave out."""
-    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    settings: Mapping[str, object] = field(default_factory=dict[str, object])
     output: OutputType | None = None
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
     max_turns: int = 10
@@ -117,15 +100,17 @@ class Answer:
     """The calls of tools before it, with their results."""
     value: Any = None
     """The output as an object of its type, where it has one."""
-    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    extra: Mapping[str, object] = field(default_factory=dict[str, object])
     """The data that the model wants back with the reply."""
+    parts: tuple[Mapping[str, Any], ...] = ()
+    """The reply with the images and recordings that the model made; empty if there are none."""
 
     def messages(self) -> list[Message]:
         """Return the calls of tools, and the reply, as messages of a conversation.
 
         Behind calls the model gets the reply's ``extra`` back: some services insist on it then.
         """
-        reply: Message = {"role": "assistant", "content": self.text}
+        reply: Message = {"role": "assistant", "content": list(self.parts) or self.text}
         if self.acted and self.extra:
             reply["extra"] = dict(self.extra)
         return [*self.acted, reply]
@@ -142,12 +127,12 @@ class _Shown:
         self._emit, self._output = emit, options.output
         self._is_structured = bool(options.formatter.introduction)
         self._text = ""
-        self._fields: dict[str, Any] | None = None
+        self._fields: dict[str, object] | None = None
         self.count = 0
 
-    def __call__(self, chunk: Any, /) -> None:
+    def __call__(self, chunk: object, /) -> None:
         """Show a chunk, and the fields that it completes."""
-        given = cast("dict[str, Any]", chunk if isinstance(chunk, Mapping) else {})
+        given = cast("Mapping[str, object]", chunk if isinstance(chunk, Mapping) else {})
         kind = given.get("kind")
         if kind == "text" and self._is_structured and self._fields is None:
             self._show_fields({})
@@ -162,7 +147,7 @@ class _Shown:
             if found != self._fields:
                 self._show_fields(found)
 
-    def _show_fields(self, fields: dict[str, Any]) -> None:
+    def _show_fields(self, fields: dict[str, object]) -> None:
         self._fields = fields
         self._emit({"kind": "output", "fields": fields})
         self.count += 1
@@ -174,44 +159,72 @@ class _Shown:
 
 
 async def think(
-    model: Model, request: Request, ctx: Stage, name: str, emit: Callable[[Any], None] | None = None
+    model: Model,
+    request: Request,
+    ctx: Stage,
+    name: str,
+    emit: Callable[[object], None] | None = None,
 ) -> Reply:
     """Call a model: recorded as the step ``name``, its usage reserved before and counted after.
 
     Raises: ModelContract (AX654): it gave no reply; PartError (AX804): a file cannot be sent;
-    OverBudget, UnknownPrice: see ``Context.reserve``; and what the model raises.
+    OverBudget, UnknownPrice: see ``Context.reserve``; ConfigError (AX981): calls are made in
+    batches, and its service has none; and what the model raises.
     """
 
-    async def call() -> dict[str, Any]:
-        asked = await with_files(request, getattr(ctx, "workspace", None))
-        spread = spread_results(asked.messages, getattr(model, "modalities", None))
-        if spread is not asked.messages:
-            asked = replace(asked, messages=spread)
-        with await ctx.reserve(
-            model=names_of(model),
-            characters=partial(size_of, request),
-            output_tokens=max_output_tokens(request),
-        ) as reservation:
-            with on_clock(getattr(ctx, "clock", None)), asked_by(ctx, name):
-                shown = ShownThoughts(emit or ctx.emit)
-                reply: Any = await model.reply(asked, shown)
-                shown.end()
-            if not isinstance(reply, Reply):
-                raise ModelContract(
-                    "AX654", f"the model gave {with_article(type(reply).__name__)}, not a Reply."
-                )
-            used = reply.usage
-            reservation.settle(
-                model=reply.model,
-                cost=used.cost,
-                cached_tokens=used.cached_tokens,
-                input_tokens=used.input_tokens,
-                output_tokens=used.output_tokens,
-            )
-        return _apart(reply).plain()
+    async def call() -> dict[str, object]:
+        return (await asked(model, request, ctx, name, emit or ctx.emit, model.reply)).plain()
 
     # counted inside: what is read again was paid once
     return Reply.read(await ctx.step(name, call, request=request.plain, kind="model"))
+
+
+async def asked(
+    model: Model,
+    request: Request,
+    ctx: Stage,
+    name: str,
+    emit: Callable[[object], None],
+    ask: Callable[[Request, Callable[[object], None]], Awaitable[object]],
+) -> Reply:
+    """Return what ``ask``, the model's way to be asked, replies, inside of the step ``name``.
+
+    Raises: as ``think``.
+    """
+    if (batches := current_batches()) is not None:
+        batches.check(model)
+    sent = await with_files(request, getattr(ctx, "workspace", None))
+    whole: list[str] = []
+    for tool in request.tools:
+        if tool.kind:
+            known = getattr(model, "provider_tools", ())
+            check_provider_tools([tool], known, _shown_name(model))
+        if tool.kind == "computer":
+            whole.append(tool.name)
+    spread = spread_results(sent.messages, getattr(model, "modalities", None), whole)
+    if spread is not sent.messages:
+        sent = replace(sent, messages=spread)
+    with await ctx.reserve(
+        model=names_of(model),
+        characters=partial(size_of, request),
+        output_tokens=max_output_tokens(request),
+    ) as reservation:
+        with on_clock(getattr(ctx, "clock", None)), asked_by(ctx, name):
+            shown = ShownThoughts(emit)
+            reply = await ask(sent, shown)
+            shown.end()
+        if not isinstance(reply, Reply):
+            raise ModelContract(
+                "AX654", f"the model gave {with_article(type(reply).__name__)}, not a Reply."
+            )
+        reply.settle(reservation)
+    if reply.parts:
+        reply = await filed(reply, getattr(ctx, "workspace", None))
+    return _apart(reply)
+
+
+def _shown_name(model: object) -> str:
+    return ", ".join(names_of(model)) or type(model).__name__
 
 
 def _apart(reply: Reply) -> Reply:
@@ -227,11 +240,11 @@ def _apart(reply: Reply) -> Reply:
 _MARK = re.compile(r"</?th(?:ink|ought)|\[/?think\]", re.IGNORECASE)
 
 
-def names_of(model: Any) -> tuple[str, ...]:
+def names_of(model: object) -> tuple[str, ...]:
     """Return the names under which prices know a model: its ``names``, or its ``name``."""
     names = getattr(model, "names", None)
     if isinstance(names, (list, tuple)):
-        return tuple(str(name) for name in cast("Sequence[Any]", names))
+        return tuple(str(name) for name in cast("Sequence[object]", names))
     name = getattr(model, "name", None)
     return (name,) if isinstance(name, str) and name else ()
 
@@ -252,7 +265,7 @@ def size_of(request: Request) -> int:
     return size
 
 
-def _size(content: Any) -> int:
+def _size(content: object) -> int:
     if isinstance(content, str):
         return size_in_characters(content)
     size = len(_json(content))
@@ -271,7 +284,7 @@ def max_output_tokens(request: Request) -> int | None:
     return None
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -325,7 +338,9 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
             if images and isinstance(options.formatter, Prose):
                 content = content_of(reply.text, images)
                 fields = {options.asked[0] if options.asked else "message": content}
-                return Answer(fields, content_text(content), tuple(acted), None, reply.extra)
+                text = content_text(content)
+                parts = tuple(content) if isinstance(content, list) else (content,)
+                return Answer(fields, text, tuple(acted), None, reply.extra, parts)
             fields, value = await read(reply.text, options, ctx, f"output:{calls}")
             return Answer(fields, reply.text, tuple(acted), value, reply.extra)
         except ValueError as error:
@@ -365,7 +380,7 @@ async def read(
     """
     parsing = partial(options.formatter.parse, text, tuple(options.asked))
     fields = await in_thread(parsing) if len(text) > _LONG else parsing()
-    value: Any = None
+    value: object = None
     if options.output is not None:
         fields, value = await options.output.read(fields, ctx, step)
     missing = [name for name in options.required if name not in fields]
@@ -441,7 +456,7 @@ def _is_in_turn(tool: Tool) -> bool:
 
 async def _result(
     call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     tool = tools.get(call.name)
     ctx.emit(
         {
@@ -464,7 +479,7 @@ async def _result(
             return _failed(fault)
         try:
             given = await tool(answer.arguments, ctx)
-            result: dict[str, Any] = {"failed": False}
+            result: dict[str, object] = {"failed": False}
             content = given
             if isinstance(given, Command):
                 content, result["command"] = result_of(given.text), plain_command(given)
@@ -483,7 +498,7 @@ async def _result(
             failed = _failed(f"{type(error).__name__}: {error}".removesuffix(": "))
             return {**failed, "place": place} if (place := own_line(error)) else failed
 
-    result: Any
+    result: object
     if tool is not None and not tool.recorded:
         result = await run()
     else:
@@ -498,11 +513,13 @@ async def _result(
         if not isinstance(result, Mapping) or "content" not in result:
             result = {"content": result_of(result), "failed": False}
     data = cast("dict[str, Any]", result)
+    if call.name == "retrieve_context":
+        note_found(data["content"])
     ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **data})
     return data
 
 
-def _as_edited(arguments: Mapping[str, Any], content: Any) -> str | list[dict[str, Any]]:
+def _as_edited(arguments: Mapping[str, object], content: Any) -> str | list[dict[str, object]]:
     """Return the result of a call with other arguments than the model's, and name them."""
     message = f"[a person changed the arguments to {_json(plain_data(arguments))}]"
     if isinstance(content, str):
@@ -510,5 +527,5 @@ def _as_edited(arguments: Mapping[str, Any], content: Any) -> str | list[dict[st
     return [{"type": "text", "text": message}, *content]
 
 
-def _failed(text: str) -> dict[str, Any]:
+def _failed(text: str) -> dict[str, object]:
     return {"content": f"Error: {text}", "failed": True}

@@ -14,6 +14,7 @@ from axil.plugin import (
     EXIT,
     SURROUNDINGS,
     CompileOptions,
+    Place,
     compile_spec,
     message,
     refers_to,
@@ -42,7 +43,7 @@ class AgentTool:
         name: str = "",
         description: str = "",
         *,
-        wrappers: Sequence[Any] = (),
+        wrappers: Sequence[object] = (),
     ) -> None:
         """Set how the agent is offered.
 
@@ -55,7 +56,7 @@ class AgentTool:
         name = name or agent.name or agent.role_name
         self._describe(name, description or agent.style.instructions, wrappers)
 
-    def _describe(self, name: str, description: str, wrappers: Sequence[Any]) -> None:
+    def _describe(self, name: str, description: str, wrappers: Sequence[object]) -> None:
         self.name = re.sub(r"\W+", "_", name) or "agent"
         self.description = description
         self._wrappers = tuple(ComponentRef.of(wrapper) for wrapper in wrappers)
@@ -144,19 +145,19 @@ class NodeTool(AgentTool):
         @field_validator("agent")
         @classmethod
         def _is_a_node(cls, agent: dict[str, Any]) -> dict[str, Any]:
-            inner: Any = agent.get("config") or {}
+            inner: object = agent.get("config") or {}
             is_node = isinstance(agent.get("type"), str) and isinstance(inner, dict)
             if not is_node or not agent.keys() <= {"type", "config"}:
                 raise ValueError("expected a node {type, config}.")
             return agent
 
-    place: Any = None
+    place: Place | None = None
     """The place of its settings in the file."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.agent = None
-        inner: dict[str, Any] = config.agent.get("config") or {}
+        inner: dict[str, object] = config.agent.get("config") or {}
         about = config.description or joined(inner.get("instructions") or "")
         self._describe(config.name, about, config.wrappers)
 

@@ -21,7 +21,7 @@ _FENCE = re.compile(r"\A```[a-zA-Z]*\n(?P<body>.*)\n```\Z", re.DOTALL)
 
 
 def pair_of(
-    given: Any, where: str = "", setting: CompileOptions | None = None
+    given: object, where: str = "", setting: CompileOptions | None = None
 ) -> tuple[Formatter, Formatter]:
     """``None``: the usual two; one: for both; ``[in, out]``.
 
@@ -29,7 +29,7 @@ def pair_of(
     """
     if given is None:
         given = list(DEFAULT)
-    several = list(cast("Sequence[Any]", given)) if isinstance(given, (list, tuple)) else [given]
+    several = list(cast("Sequence[object]", given)) if isinstance(given, (list, tuple)) else [given]
     if len(several) not in (1, 2):
         message = f"formatters has {len(several)} entries; expected one, or [in, out]."
         raise WiringError("AX664", message, where=where)
@@ -74,11 +74,11 @@ class Prose:
                 return f"Answer only with the text of the field {name}."
         return ""
 
-    def dump(self, fields: Mapping[str, Any], /) -> str:
+    def dump(self, fields: Mapping[str, object], /) -> str:
         """Return the values, one below the other."""
         return "\n".join(content_text(value) for value in fields.values())
 
-    def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, Any]:
+    def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, object]:
         """Return the text as the value of its field. Raises: ValueError: the text is empty."""
         text, inner = _bare(text)
         name = fields[0] if fields else "message"
@@ -93,28 +93,31 @@ class Prose:
 
 
 class OneField:
-    """Replies in JSON of one field that has a type: what is no JSON is the field's value."""
+    """Replies in JSON of one field that has a type: what is no JSON object is the field's value."""
 
     def __init__(self, inner: Formatter) -> None:
         self._inner = inner
         self.introduction = inner.introduction
         self.dump = inner.dump
 
-    def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, Any]:
+    def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, object]:
         """Return the object, or the whole reply as the value of its field.
 
         Raises: FormatError: it is meant to be a JSON object, and is none.
         """
+        bare, inner = _bare(text)
+        if fields and inner.startswith("["):  # objects in a list are not the object
+            with suppress(ValueError):
+                return {fields[0]: json.loads(inner)}
         try:
             return self._inner.parse(text, fields)
         except ValueError:
-            text, inner = _bare(text)
-            if not fields or not text or inner.startswith("{"):
+            if not fields or not bare or inner.startswith("{"):
                 raise
         try:
             return {fields[0]: json.loads(inner)}
         except ValueError:
-            return {fields[0]: text}
+            return {fields[0]: bare}
 
 
 def _bare(text: str) -> tuple[str, str]:
@@ -138,10 +141,10 @@ class _Foreign:
     def introduction(self) -> str:
         return str(getattr(self.formatter, "agent_introducer", "") or "")
 
-    def dump(self, fields: Mapping[str, Any], /) -> str:
+    def dump(self, fields: Mapping[str, object], /) -> str:
         return str(self.formatter.dump(dict(fields)))
 
-    def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, Any]:
+    def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, object]:
         if hasattr(self.formatter, "set_field_keys") and fields:
             self.formatter.set_field_keys(list(fields))
         return dict(self.formatter.format(text))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from axil import ConfigError, Problem
 from axil.plugin import Log, Message
@@ -13,6 +12,7 @@ _ASKED = (
     "Summarise the conversation below for the model that will continue it: "
     "facts, decisions, open questions. Be brief, and write only the summary."
 )
+_SUMMARY = "[Summary of what was said before]"
 
 
 class HistoryMemory:
@@ -33,6 +33,7 @@ class HistoryMemory:
         messages: Sequence[Message] = (),
         summarise: bool = False,
         max_tokens: int | None = None,
+        keep_tokens: int | None = None,
         drop: int = 1,
         tokens_of: Callable[[str], int] = estimated_tokens,
     ) -> None:
@@ -46,26 +47,38 @@ class HistoryMemory:
             share: the attribute that holds the messages, for agents that share one conversation,
                 and for runs that continue an earlier one; empty: the node keeps them for itself.
             messages: what it begins with.
-            summarise: what would fall out is summarised by the agent's model into one message.
+            summarise: what would fall out is summarised by the agent's model into one message,
+                which is always sent.
             drop: messages that are left out at once when there are more than ``top_k``; with half
                 of it, the front of the prompt stays the same for several turns, as a provider's
                 prompt cache needs it.
             max_tokens: tokens that are sent, the newest whole turns; with ``summarise``, what is
                 kept beyond is summarised.
+            keep_tokens: tokens of the newest whole turns that stay as they are when the others are
+                summarised; None: half of ``max_tokens``.
             tokens_of: counts the tokens of a text.
-        Raises: ConfigError (AX655): memory_size, max_tokens or drop is not positive.
+        Raises: ConfigError (AX655): a number is not positive, or ``keep_tokens`` is of no use.
         """
-        limits = {"memory_size": memory_size, "max_tokens": max_tokens, "drop": drop}
+        limits = {
+            "memory_size": memory_size,
+            "max_tokens": max_tokens,
+            "keep_tokens": keep_tokens,
+            "drop": drop,
+        }
         for name, number in limits.items():
             if number is not None and number < 1:
                 message = f"expected a whole number of at least 1, found {number}."
                 raise ConfigError(Problem("AX655", name, message))
+        if keep_tokens is not None and not (summarise and keep_tokens < (max_tokens or 0)):
+            message = f"expected summarise, and max_tokens above {keep_tokens}."
+            raise ConfigError(Problem("AX655", "keep_tokens", message))
         self.top_k, self.memory_size = top_k, memory_size
         self.label = self.context_label = context_label
         self.share, self.first, self.summarise = share, tuple(messages), summarise
         self.max_tokens, self.drop, self.tokens_of = max_tokens, drop, tokens_of
+        self.keep_tokens = keep_tokens or (None if max_tokens is None else max(max_tokens // 2, 1))
 
-    def insert(self, role: str, content: Any) -> None:
+    def insert(self, role: str, content: object) -> None:
         """Add a message to what it begins with; before the agent is run."""
         self.first = (*self.first, {"role": role, "content": content})
 
@@ -73,15 +86,20 @@ class HistoryMemory:
         """Return the messages that are sent."""
         if self.top_k < 0:
             return []
+        if self.summarise and kept and _is_summary(kept[0]):
+            rest = self._newest(kept[1:], self.max_tokens and self._left(kept[0]))
+            return [dict(kept[0]), *rest]
+        return self._newest(kept or self.first, self.max_tokens)
+
+    def _newest(self, kept: Sequence[Message], most_tokens: int | None) -> list[Message]:
+        """Return the newest whole turns that may be sent."""
         most = min(self.top_k or self.memory_size, self.memory_size)
         over = max(len(kept) - most, 0)
         over = min(-(-over // self.drop) * self.drop, over + most - 1)
-        known = [dict(m) for m in (kept[over:] or self.first)]
-        sent = self._fitting(known if self.top_k == 0 else known[-self.top_k :], self.max_tokens)
-        # half a turn would be a conversation that the model began
-        while sent and sent[0].get("role") == "assistant":
-            sent = sent[1:]
-        return sent
+        known = [dict(m) for m in kept[over:]]
+        return _whole(
+            self._fitting(known if self.top_k == 0 else known[-self.top_k :], most_tokens)
+        )
 
     async def remember(
         self, kept: Sequence[Message], turn: Sequence[Message], ask: Ask
@@ -96,17 +114,20 @@ class HistoryMemory:
         known = [*(dict(m) for m in kept or self.first), *(dict(m) for m in turn)]
         if not self.summarise:
             return known[-self.memory_size :]
-        most_tokens = self.max_tokens
-        if len(known) <= self.memory_size and self._fitting(known, most_tokens) == known:
+        if len(known) <= self.memory_size and self._fitting(known, self.max_tokens) == known:
             return known
-        half_tokens = None if most_tokens is None else max(most_tokens // 2, 1)
-        new = self._fitting(known[-max(self.memory_size // 2, 1) :], half_tokens)
+        newest = known[-max(self.memory_size // 2, 1) :]
+        new = _whole(self._fitting(newest, self.keep_tokens))
         old = known[: len(known) - len(new)]
         text = "\n\n".join(f"{m.get('role')}: {content_text(m.get('content'))}" for m in old)
         messages = [{"role": "system", "content": _ASKED}, {"role": "user", "content": text}]
         reply = await ask(Request(messages=messages))
-        summary = f"[Summary of what was said before]\n{reply.text.strip()}"
-        return [{"role": "user", "content": summary}, *new]
+        return [{"role": "user", "content": f"{_SUMMARY}\n{reply.text.strip()}"}, *new]
+
+    def _left(self, summary: Message) -> int:
+        """Return the tokens that are left beside the summary."""
+        used = self.tokens_of(content_text(summary.get("content")))
+        return max((self.max_tokens or 0) - used, 0)
 
     def _fitting(self, messages: list[Message], most: int | None) -> list[Message]:
         """Return the newest messages that have no more than ``most`` tokens together; None: all."""
@@ -123,6 +144,19 @@ class HistoryMemory:
         return f"HistoryMemory({limits}, share={self.share!r})"
 
 
-def is_chat_memory(memory: Any) -> bool:
+def _is_summary(message: Message) -> bool:
+    return str(message.get("content")).startswith(_SUMMARY)
+
+
+def _whole(messages: list[Message]) -> list[Message]:
+    """Return the messages from the first turn on that is whole: half of one would be a conversation
+    that the model began, or the result of a tool without its call.
+    """
+    inside = ("assistant", "tool")
+    first = next((n for n, m in enumerate(messages) if m.get("role") not in inside), len(messages))
+    return messages[first:]
+
+
+def is_chat_memory(memory: object) -> bool:
     """Return whether a memory keeps the conversation itself."""
     return hasattr(memory, "recall") and hasattr(memory, "remember")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import TYPE_CHECKING, Self, Unpack, cast
 
 from axil import Context, Question
 from axil.plugin import Body, BodyRules, as_body, with_article
@@ -42,7 +42,7 @@ class HumanNode:
         fields: Mapping[str, str] | None = None,
         as_form: bool = False,
         within: float | str | None = None,
-        defaults: Mapping[str, Any] | None = None,
+        defaults: Mapping[str, object] | None = None,
         name: str = "",
     ) -> None:
         """Set how the person is asked.
@@ -71,7 +71,7 @@ class HumanNode:
             cls, graph: Graph, /, *args: str | Sequence[str], **options: Unpack[HumanNodeOptions]
         ) -> Self: ...
 
-    def bind(self, out_edges: Sequence[Any], setting: CompileOptions | None = None) -> None:
+    def bind(self, out_edges: Sequence[object], setting: CompileOptions | None = None) -> None:
         """Take what the out-edges carry as what is asked for; called by the planner."""
         self._needed = Wiring.carried(out_edges)
 
@@ -83,15 +83,15 @@ class HumanNode:
         wanted = self._fields or {**self._needed, **pushed} or {"message": ""}
 
         async def run(
-            inputs: dict[str, Any], attributes: dict[str, Any], ctx: Context
-        ) -> dict[str, Any]:
+            inputs: dict[str, object], attributes: dict[str, object], ctx: Context
+        ) -> dict[str, object]:
             return await self.asked(inputs, attributes, wanted, ctx)
 
         return as_body(run, rules)
 
     async def _in_conversation(
-        self, messages: list[dict[str, Any]], ctx: Context
-    ) -> list[dict[str, Any]]:
+        self, messages: list[dict[str, object]], ctx: Context
+    ) -> list[dict[str, object]]:
         said = [
             f"{m.get('source') or m.get('role')}: {content_text(m.get('content'))}"
             for m in messages
@@ -105,11 +105,11 @@ class HumanNode:
 
     async def asked(
         self,
-        inputs: Mapping[str, Any],
-        attributes: Mapping[str, Any],
+        inputs: Mapping[str, object],
+        attributes: Mapping[str, object],
         wanted: Mapping[str, str],
-        ctx: Any,
-    ) -> dict[str, Any]:
+        ctx: Context,
+    ) -> dict[str, object]:
         """Return the answers. Raises: WiringError (AX667): one to a form lacks a field."""
         if self.prompt:
             shown = rendered(self.prompt, {**attributes, **inputs})
@@ -126,7 +126,7 @@ class HumanNode:
                 within_seconds=self._within,
             )
             return _fields_of_form(await ctx.ask(form), wanted)
-        answers: dict[str, Any] = {}
+        answers: dict[str, object] = {}
         for name, text in wanted.items():
             question = Question(
                 text=f"{shown}\n\n{name}: {text}".strip(),
@@ -138,14 +138,14 @@ class HumanNode:
         return answers
 
 
-def _fields_of_form(answer: Any, wanted: Mapping[str, str]) -> dict[str, Any]:
+def _fields_of_form(answer: object, wanted: Mapping[str, str]) -> dict[str, object]:
     if not isinstance(answer, Mapping):
         if len(wanted) == 1:
             return {next(iter(wanted)): answer}
         kind = with_article(type(answer).__name__)
         expected = f"expected a mapping with {', '.join(wanted)}."
         raise WiringError("AX667", f"the answer to a form is {kind}; {expected}")
-    given = cast("Mapping[str, Any]", answer)
+    given = cast("Mapping[str, object]", answer)
     if missing := [name for name in wanted if name not in given]:
         message = f"the answer to a form lacks {', '.join(missing)}."
         raise WiringError("AX667", message, "Answer all fields.")
@@ -182,11 +182,11 @@ class HumanFileEdit(HumanNode):
 
     async def asked(
         self,
-        inputs: Mapping[str, Any],
-        attributes: Mapping[str, Any],
+        inputs: Mapping[str, object],
+        attributes: Mapping[str, object],
         wanted: Mapping[str, str],
-        ctx: Any,
-    ) -> dict[str, Any]:
+        ctx: Context,
+    ) -> dict[str, object]:
         """Return the edited fields and the answers.
 
         Raises: WiringError (AX667): no workspace, or a path leads out of it.
@@ -209,7 +209,7 @@ class HumanFileEdit(HumanNode):
         )
         await ctx.ask(question)
 
-        async def read() -> Any:
+        async def read() -> object:
             return await in_thread(
                 lambda: {name: path.read_text("utf-8") for name, path in paths.items()}
             )

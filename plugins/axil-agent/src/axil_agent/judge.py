@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from axil.plugin import is_messages
 from axil_agent.models import Chosen
 from axil_agent.speakers import transcript
 from axil_agent.template import places, rendered
-from axil_agent.verdict import decided
+from axil_agent.verdict import TRIES, decided
 from axil_models import plain_data
 
 if TYPE_CHECKING:
     from axil_agent.arguments import ModelLike
+    from axil_agent.stage import Stage
 
 _SYSTEM = (
     "You decide whether a loop ends. You are given a condition and what there is so far. "
@@ -33,13 +34,16 @@ _WORDS = {
 class Judge:
     """``judge``: asks a model, once a round, whether a loop ends."""
 
+    model_calls = TRIES
+    """The most times that it may ask the model at each end of a round."""
+
     def __init__(self, model: ModelLike | None = None, prompt: str = "") -> None:
         """``prompt``: the condition; places for unknown fields stay as they are."""
         self.prompt = prompt
         self._model = Chosen(model, "the loop's model")
 
     async def decide(
-        self, fields: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any
+        self, fields: Mapping[str, object], attributes: Mapping[str, object], ctx: Stage
     ) -> bool:
         """Return whether the loop ends. Raises: ReplyError (AX659): the model does not say."""
         unknown = {name: f"{{{name}}}" for name in places(self.prompt)}
@@ -50,7 +54,7 @@ class Judge:
         return await decided(self._model.now(), messages, _WORDS, ctx, "judge")
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: object) -> object:
     """Return a field as the model is shown it: of a conversation its transcript."""
     data = plain_data(value)
     return transcript(data) if data and is_messages(data) else data

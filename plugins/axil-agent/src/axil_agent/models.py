@@ -61,7 +61,7 @@ class _Held:
     models: list[Any] = field(default_factory=list[Any])
     entering: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def has(self, model: Any) -> bool:
+    def has(self, model: object) -> bool:
         return any(each is model for each in self.models)
 
 
@@ -99,6 +99,11 @@ class Chosen:
         if changed is None or changed[0] is not change:
             changed = self._changed = (change, change(self._meant, self.given))
         return changed[1]
+
+    @property
+    def can_talk(self) -> bool:
+        """True if the model was made, and can talk."""
+        return hasattr(self._made, "talking")
 
     async def ready(self) -> Model:
         """Return the model to ask, with its connections kept until ``close``."""
@@ -169,16 +174,16 @@ def model_of(
     raise ModelContract("AX654", message, hint, str(where))
 
 
-def name_of(written: Any) -> str:
+def name_of(written: object) -> str:
     """Return the name of a model, from what was written for it.
 
     >>> name_of({"type": "openai", "name": "small"}), name_of("openai"), name_of(None)
     ('small', 'openai', '')
     """
     if isinstance(written, Mapping):
-        given = cast("Mapping[str, Any]", written)
+        given = cast("Mapping[str, object]", written)
         config = given.get("config")
-        inner = cast("Mapping[str, Any]", config) if isinstance(config, Mapping) else given
+        inner = cast("Mapping[str, object]", config) if isinstance(config, Mapping) else given
         return str(inner.get("name") or inner.get("model") or given.get("type") or "")
     return written if isinstance(written, str) else str(getattr(written, "name", "") or "")
 
@@ -188,6 +193,7 @@ class StandIn:
 
     def __init__(self, model: Any, name: str) -> None:
         self.model, self.name = model, name
+        self.provider_tools = getattr(model, "provider_tools", ())
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
         """Return its reply in the name of the model that was meant."""
@@ -226,20 +232,20 @@ class Invoked:
         return found is not None and found.kind is found.KEYWORD_ONLY
 
 
-def read_answer(answer: Any) -> Reply:
+def read_answer(answer: object) -> Reply:
     """Return a reply from what such a model gave. Raises: ModelContract (AX654): it is no reply."""
     if isinstance(answer, Reply):
         return answer
     if isinstance(answer, str):
         return Reply(text=answer)
-    kind: Any = (
-        cast("Mapping[str, Any]", answer).get("type") if isinstance(answer, Mapping) else None
+    kind: object = (
+        cast("Mapping[str, object]", answer).get("type") if isinstance(answer, Mapping) else None
     )
     kind = str(getattr(kind, "value", kind)).lower()
     if kind not in ("content", "tool_call"):
         hint = 'Give {"type": "content" | "tool_call", "content": text | calls}.'
         raise ModelContract("AX654", f"the model gave {answer!r:.80}, which is no reply.", hint)
-    data = cast("Mapping[str, Any]", answer)
+    data = cast("Mapping[str, object]", answer)
     usage = _usage(data.get("usage"))
     if kind == "content":
         return Reply(text=str(data.get("content") or ""), usage=usage, finish="stop")
@@ -251,7 +257,7 @@ def read_answer(answer: Any) -> Reply:
     )
 
 
-def _call(call: Mapping[str, Any], number: int) -> ToolCall:
+def _call(call: Mapping[str, object], number: int) -> ToolCall:
     arguments, fault = read_arguments(call.get("arguments"))
     return ToolCall(
         id=str(call.get("id") or f"call_{number}"),
@@ -261,10 +267,10 @@ def _call(call: Mapping[str, Any], number: int) -> ToolCall:
     )
 
 
-def _usage(given: Any) -> Usage:
+def _usage(given: object) -> Usage:
     if not isinstance(given, Mapping):
         return Usage()
-    data = cast("Mapping[str, Any]", given)
+    data = cast("Mapping[str, int | None]", given)
     return Usage(
         input_tokens=int(data.get("input_tokens") or 0),
         output_tokens=int(data.get("output_tokens") or 0),

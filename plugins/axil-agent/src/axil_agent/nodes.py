@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from axil import Out
+from axil import Context, Out
 from axil.plugin import (
     Body,
     BodyRules,
@@ -26,8 +26,9 @@ from axil.plugin import (
     refers_to,
 )
 from axil_agent.agent import Agent, DynamicAgent
+from axil_agent.citations import CITATIONS, noting_sources
 from axil_agent.commands import with_command
-from axil_agent.context import passive_context
+from axil_agent.context import ContextPolicy, passive_context
 from axil_agent.delegate import NodeTool
 from axil_agent.errors import PromptError
 from axil_agent.formatters import DEFAULT, Prose
@@ -60,6 +61,7 @@ from axil_models import (
 
 if TYPE_CHECKING:
     from axil.plugin import CompileOptions
+    from axil_agent.arguments import ModelLike
 
 NamedComponent = str | dict[str, Any]
 
@@ -87,7 +89,7 @@ class _Modelled(_Settings):
         json_schema_extra={"x-axil-usual": True},
     )
 
-    def chosen(self) -> Any:
+    def chosen(self) -> ModelLike | None:
         """Return the model, as ``model_of`` takes it; None: none was named."""
         if self.model is not None:
             return self.model
@@ -156,6 +158,11 @@ class AgentConfig(_Modelled):
     params: dict[str, Any] = Field(
         default_factory=dict[str, Any], description="The same, as DevAll files write it."
     )
+    cite: bool = Field(
+        False,
+        description="Number what memories and retrievers find, and give what the reply cites as "
+        "the field citations.",
+    )
     role_name: str = Field("", description="The agent's role; without it, its node's name.")
     hide_unused_fields: bool = Field(
         False, description="Leave fields without a place in the template out of the prompt."
@@ -214,6 +221,7 @@ class AgentConfig(_Modelled):
             "memories": _providers(parts, self.memories, "memories"),
             "retrievers": _providers(parts, self.retrievers, "retrievers"),
             "model_settings": {**self.params, **self.model_settings},
+            "context": ContextPolicy(cite=self.cite),
             "role_name": self.role_name,
             "hide_unused_fields": self.hide_unused_fields,
             "titles": self.titles,
@@ -244,11 +252,11 @@ class AgentNode:
     def __init__(self, config: AgentConfig) -> None:
         self.config: Any = config
         self._output: dict[str, str] = {}
-        self._edges: Sequence[Any] = ()
+        self._edges: Sequence[object] = ()
         self._setting: CompileOptions | None = None
         self.agent: Agent | None = None
 
-    def bind(self, out_edges: Sequence[Any], setting: CompileOptions | None = None) -> None:
+    def bind(self, out_edges: Sequence[object], setting: CompileOptions | None = None) -> None:
         """Keep the out-edges; called by the planner."""
         self._edges, self._setting = out_edges, setting
 
@@ -287,9 +295,38 @@ class AgentNode:
         return as_body(_Chat(agent, rules, self.config.input_mode).run, rules)
 
     @property
-    def gives(self) -> set[str] | None:
-        """The fields of its output, where they are declared."""
-        return {*self._output, *Wiring.carried(self._edges)} if self._output else None
+    def gives(self) -> dict[str, Mapping[str, object]] | None:
+        """The fields of its output with their JSON Schemas, where they are declared."""
+        if not self._output:
+            return None
+        known = (self.agent.gives if self.agent is not None else None) or {}
+        names = {*self._output, *Wiring.carried(self._edges)}
+        return {name: known.get(name, {}) for name in names}
+
+    @property
+    def writes(self) -> frozenset[str] | None:
+        """All fields of the state that it may write, but for those that its node pushes; None:
+        unknown.
+        """
+        return None if self.agent is None else self.agent.writes
+
+    @property
+    def gives_one(self) -> bool:
+        """True if it gives one message at a time: the calls of tools are further ones."""
+        return self.writes is not None
+
+    always = gives_one
+    """True if each firing sends: a tool may lead elsewhere."""
+
+    @property
+    def model_calls(self) -> int | None:
+        """The most times that it may ask its model in one firing; None: unknown."""
+        return None if self.agent is None else self.agent.model_calls
+
+    @property
+    def output_tokens(self) -> int | None:
+        """The most tokens that one reply may have; None: no limit is set."""
+        return None if self.agent is None else self.agent.output_tokens
 
     def _made(self, settings: Mapping[str, Any]) -> Agent:
         return Agent(**settings)
@@ -356,7 +393,7 @@ class _Chat:
         self.node, self.chat = rules.node, rules.chat
         agent.chat = self.chat
 
-    async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
+    async def run(self, messages: list[Message], ctx: Context, task: Task) -> Out:
         agent, wiring = self.agent, Wiring(node=self.node)
         if self.mode != "messages":
             received = [message(_blocks(messages))]
@@ -380,29 +417,34 @@ class _Chat:
             messages=received,
         )
         numbering = PartNumbers()
-        found = await passive_context(
-            agent.providers, query, agent.policy, ctx, f'node "{self.node}"', numbering
-        )
-        if found:  # behind what the next turn begins with, too: prompt caches know that
-            content = [text_part(found), *numbering.parts] if numbering.parts else found
-            report.append(message(content))
-        known: dict[str, Any] = {}
-        if self.chat:
-            known = {n: task.state[n] for n in task.state if not n.startswith("@")}
-        fields: dict[str, Any] = {**known, "role_name": agent.role_name or self.node}
-        system = agent.system(fields, wiring)
-        first: list[Message] = [{"role": "system", "content": system}] if system else []
-        options = await agent.chat_options(wiring, query, ctx, formatter=Prose())
-        answer = await agent.think([*first, *history, *report], options, ctx)
+        with noting_sources() as sources:
+            found = await passive_context(
+                agent.providers, query, agent.policy, ctx, f'node "{self.node}"', numbering
+            )
+            if found:  # behind what the next turn begins with, too: prompt caches know that
+                content = [text_part(found), *numbering.parts] if numbering.parts else found
+                report.append(message(content))
+            known: dict[str, object] = {}
+            if self.chat:
+                known = {n: task.state[n] for n in task.state if not n.startswith("@")}
+            fields: dict[str, object] = {**known, "role_name": agent.role_name or self.node}
+            system = agent.system(fields, wiring)
+            first: list[Message] = [{"role": "system", "content": system}] if system else []
+            options = await agent.chat_options(wiring, query, ctx, formatter=Prose())
+            answer = await agent.think([*first, *history, *report], options, ctx)
         reply: Message = {"role": "assistant", "content": answer.text}
+        if agent.policy.cite:
+            reply[CITATIONS] = agent.cited(answer.text, sources, ctx)
         await agent.update_memories([*new, reply], answer, query, options, ctx)
+        if answer.parts:
+            reply = {**reply, "content": list(answer.parts)}
         delta = shared_delta(ctx, task)
         if self.chat and self.chat not in delta:
             delta[self.chat] = from_speaker(answer.messages(), self.node)
         return with_command(Out([reply], delta), self.rules, ctx, task)
 
 
-def _blocks(messages: Sequence[Message]) -> Any:
+def _blocks(messages: Sequence[Message]) -> object:
     """Return all messages as one content: a text, with the parts behind it if there are any."""
     text = "\n\n".join(
         f"=== INPUT FROM {m.get('source') or 'TASK'} ({m.get('role', 'user')}) ===\n\n"
@@ -414,11 +456,11 @@ def _blocks(messages: Sequence[Message]) -> Any:
     return [text_part(text), *parts] if parts else text
 
 
-def _providers(parts: Parts, uses: Sequence[NamedComponent], key: str) -> list[Any]:
+def _providers(parts: Parts, uses: Sequence[NamedComponent], key: str) -> list[object]:
     return _present(_provider(parts, use, key, i) for i, use in enumerate(uses))
 
 
-def _provider(parts: Parts, use: NamedComponent, *keys: str | int) -> Any:
+def _provider(parts: Parts, use: NamedComponent, *keys: str | int) -> object:
     """Return a context provider by its name; None: it cannot be had."""
     name, config = name_and_config(use)
     if name == "history":
@@ -428,7 +470,7 @@ def _provider(parts: Parts, use: NamedComponent, *keys: str | int) -> Any:
     return parts.made("context", use, *keys)
 
 
-def _tool(parts: Parts, use: NamedComponent, *keys: str | int) -> Any:
+def _tool(parts: Parts, use: NamedComponent, *keys: str | int) -> object:
     """Return a tool by its name, that knows where it is written; None: it cannot be had."""
     made = parts.made("tools", use, *keys)
     if isinstance(made, NodeTool) and not isinstance(parts.place(), str):
@@ -436,7 +478,7 @@ def _tool(parts: Parts, use: NamedComponent, *keys: str | int) -> Any:
     return made
 
 
-def _present(made: Iterable[Any]) -> list[Any]:
+def _present(made: Iterable[object]) -> list[object]:
     return [each for each in made if each is not None]
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, Protocol
+from typing import Protocol
 
-from axil_agent.replay import Recorder, Replay
 from axil_agent.scripted import Scripted, script_text
 
 
@@ -23,7 +22,7 @@ class Launch(Protocol):
         ...
 
     @property
-    def recorded(self) -> Sequence[tuple[str, Any]]:
+    def recorded(self) -> Sequence[tuple[str, object]]:
         """The steps that a run which goes on has done: names and results."""
         ...
 
@@ -60,6 +59,8 @@ class Record:
 
     def prepare(self, value: str, launch: Launch) -> None:
         """Raises: as ``Recorder.everywhere``."""
+        from axil_agent.replay import Recorder
+
         launch.within.enter_context(Recorder.everywhere(value))
 
 
@@ -71,6 +72,8 @@ class ReplayOption:
 
     def prepare(self, value: str, launch: Launch) -> None:
         """Raises: as ``Replay.everywhere``."""
+        from axil_agent.replay import Replay
+
         launch.within.enter_context(Replay(value).everywhere())
 
     def keep(self, value: str) -> str:

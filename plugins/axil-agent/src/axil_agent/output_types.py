@@ -12,7 +12,7 @@ import inspect
 import typing
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
@@ -29,6 +29,9 @@ from axil_models import (
     tool_of,
     without_titles,
 )
+
+if TYPE_CHECKING:
+    from axil_agent.stage import Stage
 
 
 class OutputType:
@@ -72,6 +75,16 @@ class OutputType:
         return {name: str(each.get("description") or "") for name, each in self._properties.items()}
 
     @property
+    def types(self) -> dict[str, Mapping[str, object]]:
+        """JSON Schemas of the fields of the output; empty ones where they are not known."""
+        if self._properties is not None:
+            return {name: dict(each) for name, each in self._properties.items()}
+        known: Mapping[str, Any] = {}
+        if self._tool is None:
+            known = self.schema.get("properties") or {}
+        return {self.field: dict(known.get(self.field) or {})}
+
+    @property
     def is_one_value(self) -> bool:
         """True if it is a value of one field, which a reply that is no JSON can be."""
         return self._properties is None and self._tool is None
@@ -82,7 +95,7 @@ class OutputType:
         return None if self.is_text else Structure(name=self.name, schema=self.schema)
 
     @functools.cached_property
-    def parts(self) -> Mapping[str, TypeAdapter[Any]]:
+    def parts(self) -> Mapping[str, TypeAdapter[object]]:
         """Validators of the fields, for a reply that has not ended."""
         if self._tool is not None:
             return {}
@@ -98,7 +111,7 @@ class OutputType:
         return {name: adapter_of(hint) for name, hint in hints.items()}
 
     async def read(
-        self, found: Mapping[str, Any], ctx: Any, step: str
+        self, found: Mapping[str, object], ctx: Stage, step: str
     ) -> tuple[dict[str, Any], Any]:
         """Return the fields of the output, and the output itself, of what a reply holds.
 
@@ -108,23 +121,32 @@ class OutputType:
             value = await self._called(found, ctx, step)
             plain = plain_data(value)
         else:
-            if self.is_one_value and self.field not in found:
-                raise ValueError(f'the field "{self.field}" is missing.')
-            given = found[self.field] if self.is_one_value else dict(found)
-            value = self._adapter.validate_python(given)
+            value = self._adapter.validate_python(self._given(found))
             plain = self._adapter.dump_python(value, mode="json")
         return {self.field: plain} if self._properties is None else dict(plain), value
 
-    async def _called(self, found: Mapping[str, Any], ctx: Any, step: str) -> Any:
+    def _given(self, found: Mapping[str, object]) -> object:
+        """Return what is to be the output. Raises: ValueError: its field is missing."""
+        if not self.is_one_value:
+            return dict(found)
+        if self.field in found:
+            return found[self.field]
+        try:  # the value itself, where that is an object
+            self._adapter.validate_python(dict(found))
+        except ValidationError:
+            raise ValueError(f'the field "{self.field}" is missing.') from None
+        return dict(found)
+
+    async def _called(self, found: Mapping[str, object], ctx: Stage, step: str) -> object:
         """Return what the function gives: as a step, so that a resumed run does not call it again.
 
         Raises: ValueError: as the function.
         """
         tool = cast("Tool", self._tool)
         arguments = {self._around: dict(found)} if self._around else dict(found)
-        given: list[Any] = []
+        given: list[object] = []
 
-        async def run() -> dict[str, Any]:
+        async def run() -> dict[str, object]:
             try:
                 positions, named = (tool.validate or _by_name)(arguments)
                 if tool.wants_ctx:
@@ -146,7 +168,7 @@ class OutputType:
         return given[0] if given else result.get("value")
 
 
-def partial_fields(text: str, parts: Mapping[str, TypeAdapter[Any]]) -> dict[str, Any]:
+def partial_fields(text: str, parts: Mapping[str, TypeAdapter[object]]) -> dict[str, object]:
     """Return the fields of a reply that has not ended yet: those that are there and fit.
 
     >>> parts = {"n": TypeAdapter(int), "words": TypeAdapter(list[str])}
@@ -160,7 +182,7 @@ def partial_fields(text: str, parts: Mapping[str, TypeAdapter[Any]]) -> dict[str
         given = from_json(text[start:], allow_partial=True)
     except ValueError:
         return {}
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, kind in parts.items():
         if name in given:
             with suppress(ValidationError):
@@ -175,7 +197,7 @@ def field_of(wiring: Wiring) -> str:
     return names[0] if len(names) == 1 else "message"
 
 
-def _read(kind: Any) -> tuple[TypeAdapter[Any], dict[str, Any]]:
+def _read(kind: object) -> tuple[TypeAdapter[Any], dict[str, Any]]:
     """Return the validator and the schema of a type. Raises: ConfigError (AX131)."""
     try:
         if isinstance(kind, str):
@@ -189,7 +211,7 @@ def _read(kind: Any) -> tuple[TypeAdapter[Any], dict[str, Any]]:
         raise ConfigError(Problem("AX131", "output_type", message, hint)) from error
 
 
-def _by_name(arguments: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+def _by_name(arguments: Mapping[str, object]) -> tuple[Sequence[object], Mapping[str, object]]:
     return (), arguments
 
 
@@ -201,7 +223,7 @@ def _returned(function: Any) -> dict[str, Any]:
     return {}
 
 
-def _whole(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _whole(schema: Mapping[str, Any]) -> dict[str, object]:
     """Return a schema that is a reference to one of its definitions, as that definition."""
     ref = str(schema.get("$ref") or "")
     name = ref.removeprefix("#/$defs/")
@@ -215,14 +237,14 @@ def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return schema.get("properties") if schema.get("type") == "object" else None
 
 
-def _within(schema: Mapping[str, Any], field: str) -> dict[str, Any]:
+def _within(schema: Mapping[str, object], field: str) -> dict[str, Any]:
     """Return the schema of an object whose one field has a schema."""
     inner = {key: value for key, value in schema.items() if key != "$defs"}
     whole = {"type": "object", "properties": {field: inner}, "required": [field]}
     return {**whole, "$defs": schema["$defs"]} if "$defs" in schema else whole
 
 
-def _flat(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+def _flat(parameters: Mapping[str, object]) -> tuple[dict[str, Any], str]:
     """Return what a function asks for: of one parameter that is an object, its properties, and the
     parameter's name.
     """

@@ -52,7 +52,7 @@ class OutputField(BaseModel):
             raise ValueError("properties belong to the type object")
         return self
 
-    def kind(self, name: str) -> Any:
+    def kind(self, name: str) -> object:
         """Return the type, as pydantic takes it."""
         found: Any
         if self.enum is not None:
@@ -92,7 +92,7 @@ def output_model(fields: Mapping[str, str | OutputField], name: str = "Output") 
     return create_model(name, __config__=ConfigDict(extra="ignore"), **made)
 
 
-def output_type(given: Output, setting: CompileOptions | None, where: str) -> Any:
+def output_type(given: Output, setting: CompileOptions | None, where: str) -> object:
     """Return the type of the output; None: its fields have no types.
 
     Raises: SpecError: the import path may not be used; WiringError (AX668): it leads to no type.
@@ -102,7 +102,7 @@ def output_type(given: Output, setting: CompileOptions | None, where: str) -> An
         return output_model(given) if typed else None
     from axil.plugin import CompileOptions
 
-    found: Any = (setting or CompileOptions()).imported(given, where)
+    found: object = (setting or CompileOptions()).imported(given, where)
     try:
         OutputType(found)
     except (ConfigError, ToolError) as error:
@@ -112,7 +112,7 @@ def output_type(given: Output, setting: CompileOptions | None, where: str) -> An
     return found
 
 
-def described(given: Output, kind: Any) -> dict[str, str]:
+def described(given: Output, kind: object) -> dict[str, str]:
     """Return the fields of the output, with descriptions; none of a type that is one value: an edge
     says which field holds it.
     """

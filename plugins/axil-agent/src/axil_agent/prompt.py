@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from axil.plugin import Message
 from axil_agent.errors import WiringError
-from axil_agent.template import joined, places, rendered
+from axil_agent.template import Verbatim, joined, places, rendered
 from axil_models import Formatter, Part, PartNumbers, as_text, with_labels
 
 _ABOUT = "About the fields"
@@ -34,10 +34,10 @@ class Observed(NamedTuple):
     messages: list[Message]
 
 
-def description(given: Any) -> str:
+def description(given: object) -> str:
     """Return the description of a key: a text, or a mapping with one."""
     if isinstance(given, Mapping):
-        return str(cast("Mapping[str, Any]", given).get("description", ""))
+        return str(cast("Mapping[str, object]", given).get("description", ""))
     return str(given or "")
 
 
@@ -56,13 +56,13 @@ class Wiring:
     """True if a state says of which types the fields are."""
 
     @staticmethod
-    def carried(out_edges: Sequence[Any]) -> dict[str, str]:
+    def carried(out_edges: Sequence[object]) -> dict[str, str]:
         """Return the fields that edges carry, with descriptions; of several for one field the
         first.
         """
         needed: dict[str, str] = {}
         for edge in out_edges:
-            keys = cast("Mapping[str, Any]", getattr(edge, "keys", None) or {})
+            keys = cast("Mapping[str, object]", getattr(edge, "keys", None) or {})
             for name, text in keys.items():
                 needed[name] = needed.get(name) or description(text)
         return needed
@@ -78,45 +78,50 @@ class Style:
     """The templates of an agent's prompts, and how they are used."""
 
     instructions: str = ""
-    template: Any = None
+    template: object = None
     """Text, or a mapping of titles to texts."""
     role_name: str = ""
     hide_unused_fields: bool = False
     titles: Mapping[str, str | None] = field(default_factory=lambda: TITLES)
 
     def fields(
-        self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], wiring: Wiring
-    ) -> dict[str, Any]:
+        self, inputs: Mapping[str, object], attributes: Mapping[str, object], wiring: Wiring
+    ) -> dict[str, object]:
         """Return the fields that prompts may use: attributes, inputs over them, the role."""
         return {**attributes, **inputs, "role_name": self.role_name or wiring.node}
 
-    def message(self, fields: Mapping[str, Any], where: str) -> str:
+    def message(self, fields: Mapping[str, object], where: str) -> str:
         """Return the rendered template. Raises: PromptError (AX650)."""
-        given: Any = self.template
+        given: object = self.template
         if isinstance(given, Mapping):
-            parts = cast("Mapping[str, Any]", given)
+            parts = cast("Mapping[str, object]", given)
             return "\n".join(
                 f"{title}: {rendered(joined(text), fields, where)}" for title, text in parts.items()
             )
         return rendered(joined(given), fields, where)
 
-    def shown(self, fields: Mapping[str, Any]) -> tuple[dict[str, Any], PartNumbers]:
+    def shown(self, fields: Mapping[str, object]) -> tuple[dict[str, object], PartNumbers]:
         """Return the fields with labels for their parts, and the numbers that prompts name."""
         numbering = PartNumbers()
         used = self._places() | places(joined(self.instructions))
-        named: dict[str, Any] = {}
+        named: dict[str, object] = {}
         for name, value in fields.items():
             is_used = name in used or not self.hide_unused_fields
             named[name] = numbering.named(value) if is_used else with_labels(value)
         return named, numbering
 
+    def named(self) -> set[str]:
+        """Return the fields without which the prompts cannot be made."""
+        is_text = isinstance(self.instructions, Verbatim)
+        return self._places() | (set[str]() if is_text else places(joined(self.instructions)))
+
     def _places(self) -> set[str]:
-        given: Any = self.template
+        given: object = self.template
         is_titled = isinstance(given, Mapping)
-        texts = cast("Mapping[str, Any]", given).values() if is_titled else [given]
+        texts = cast("Mapping[str, object]", given).values() if is_titled else [given]
         return set[str]().union(*(places(joined(text)) for text in texts))
 
-    def unused(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def unused(self, fields: Mapping[str, object]) -> dict[str, object]:
         """Return fields that the template has no place for, by name, the role last."""
         if self.hide_unused_fields:
             return {}
@@ -136,7 +141,7 @@ def titled(titles: Mapping[str, str | None] | None, where: str = "") -> Mapping[
     return {**TITLES, **(titles or {})}
 
 
-def described_fields(asked: Mapping[str, Any], schema: Mapping[str, Any] | None) -> str:
+def described_fields(asked: Mapping[str, object], schema: Mapping[str, object] | None) -> str:
     """Write the fields a reply has to have as indented JSON; of a typed output, their schemas.
 
     >>> described_fields({"answer": "the answer"}, None)
@@ -151,7 +156,7 @@ def described_fields(asked: Mapping[str, Any], schema: Mapping[str, Any] | None)
 
 def user_prompt(
     style: Style,
-    fields: Mapping[str, Any],
+    fields: Mapping[str, object],
     message: str,
     formatters: tuple[Formatter, Formatter],
     asked: str,
@@ -159,11 +164,11 @@ def user_prompt(
     about: Mapping[str, str] | None = None,
 ) -> str:
     """Return the user's message: template, unused fields, descriptions, how to answer, context."""
-    payload: dict[str, Any] = {}
+    payload: dict[str, object] = {}
     titles = style.titles
     incoming, outgoing = formatters
 
-    def put(title: str | None, text: Any) -> None:
+    def put(title: str | None, text: object) -> None:
         if title in payload:
             payload[title] = f"{as_text(payload[title])}\n{as_text(text)}"
         elif title is not None:

@@ -31,11 +31,19 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from axil import ConfigError, Problem
 from axil.plugin import ReadPath, granted, without_secrets
-from axil_agent.asker import Asker, asker
 from axil_agent.errors import ReplayMiss
 from axil_agent.models import StandIn, models_through, name_of
 from axil_files import like_file
-from axil_models import Emit, Model, Reply, Request, plain_data
+from axil_models import (
+    PROVIDER_TOOLS,
+    Asker,
+    Emit,
+    Model,
+    Reply,
+    Request,
+    asker,
+    plain_data,
+)
 
 _PRIVATE = re.compile(
     r"secret|passw(or)?d|passphrase|token$|(api|access|private|auth)_?key|credential|"
@@ -47,18 +55,19 @@ _SHORTEST = 8
 _LONGEST_DIFF = 40
 
 _REPLY = TypeAdapter(Reply)
+_KEYS = frozenset({"session", "activation", "step", "request", "reply"})
 _NO_EXCHANGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 log = logging.getLogger("axil_agent")
 
 
-def shown(request: Request, model: str = "") -> dict[str, Any]:
+def shown(request: Request, model: str = "") -> dict[str, object]:
     """Return a request to ``model`` as it is recorded: plain data without secrets."""
-    asked = cast("dict[str, Any]", _without_secrets(plain_data(request.plain())))
+    asked = cast("dict[str, object]", _without_secrets(plain_data(request.plain())))
     return {"model": model, **asked} if model else asked
 
 
-def _without_secrets(value: Any) -> Any:
+def _without_secrets(value: object) -> object:
     variables = [
         (value, f"${{{name}}}")
         for name, value in os.environ.items()
@@ -67,21 +76,21 @@ def _without_secrets(value: Any) -> Any:
     return without_secrets(_without_private(value), variables)
 
 
-def _without_private(value: Any) -> Any:
+def _without_private(value: object) -> object:
     """Return ``value`` without what is named like a secret; numbers stay."""
     if isinstance(value, Mapping):
-        items = cast("Mapping[str, Any]", value).items()
+        items = cast("Mapping[str, object]", value).items()
         return {
             name: _without_private(each)
             for name, each in items
             if isinstance(each, (int, float)) or not _PRIVATE.search(name)
         }
     if isinstance(value, list):
-        return [_without_private(each) for each in cast("list[Any]", value)]
+        return [_without_private(each) for each in cast("list[object]", value)]
     return value
 
 
-def digest(request: Mapping[str, Any]) -> str:
+def digest(request: Mapping[str, object]) -> str:
     """Return the name of a request: the same for the same request, in any order of keys."""
     text = json.dumps(
         request, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str
@@ -106,6 +115,7 @@ class Recorder:
         """
         self.model, self.path, self.name = model, Path(path), name
         self.session = session
+        self.provider_tools = getattr(model, "provider_tools", ())
         self._is_mended = False
 
     @staticmethod
@@ -141,12 +151,12 @@ class Recorder:
         self._write(exchange)
         return reply
 
-    def _write(self, exchange: dict[str, Any]) -> None:
+    def _write(self, exchange: dict[str, object]) -> None:
         exchange["checksum"] = digest(exchange)
         with granted(None):  # the recording is its user's
             self._append(exchange)
 
-    def _append(self, exchange: Mapping[str, Any]) -> None:
+    def _append(self, exchange: Mapping[str, object]) -> None:
         if not self._is_mended:
             _mend(self.path)
             self._is_mended = True
@@ -219,6 +229,8 @@ class Replay:
 
     examples = ({"path": "recording.jsonl"},)
 
+    provider_tools = PROVIDER_TOOLS
+
     class Config(BaseModel, extra="forbid", frozen=True):
         """The recording to replay."""
 
@@ -234,7 +246,7 @@ class Replay:
         if isinstance(config, Replay.Config):
             config, repeat = config.path, config.repeat
         self.path, self.repeat = Path(config), repeat
-        self._known: dict[str, list[dict[str, Any]]] | None = None
+        self._known: dict[str, list[dict[str, object]]] | None = None
         self._left: dict[str, list[dict[str, Any]]] = {}
 
     @staticmethod
@@ -287,7 +299,7 @@ class Replay:
 
     def _read(self) -> dict[str, list[dict[str, Any]]]:
         if self._known is None:
-            known: dict[str, list[dict[str, Any]]] = {}
+            known: dict[str, list[dict[str, object]]] = {}
             lines, is_cut = self._lines()
             for number, line in enumerate(lines, 1):
                 try:
@@ -302,6 +314,10 @@ class Replay:
                     why = f"{type(error).__name__}: {error}"
                     message = f"this line is no recorded exchange ({why:.200})."
                     raise self._damaged(number, message, "Record again.") from error
+                if checksum is None and not exchange.keys() <= _KEYS:
+                    found = ", ".join(sorted(exchange.keys() - _KEYS))
+                    message = f"this exchange has parts that no recording has: {found:.60}."
+                    raise self._damaged(number, message, "Record again.")
                 if checksum is not None and checksum != digest(exchange):
                     message = "this exchange was changed since it was recorded: its checksum shows."
                     hint = 'Record again; if the change is meant, take "checksum" out of the line.'
@@ -340,7 +356,9 @@ class Replay:
             )
             raise ConfigError(problem) from error
 
-    def _miss(self, asked: dict[str, Any], known: Mapping[str, list[dict[str, Any]]]) -> ReplayMiss:
+    def _miss(
+        self, asked: dict[str, object], known: Mapping[str, list[dict[str, Any]]]
+    ) -> ReplayMiss:
         mine = _pretty(asked)
         requests = [_pretty(exchanges[0]["request"]) for exchanges in known.values()]
         if not requests:
@@ -359,6 +377,6 @@ def _similarity(one: list[str], other: list[str]) -> tuple[float, float]:
     return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio(), characters
 
 
-def _pretty(request: Mapping[str, Any]) -> list[str]:
+def _pretty(request: Mapping[str, object]) -> list[str]:
     text = json.dumps(request, sort_keys=True, ensure_ascii=False, indent=1, default=str)
     return text.replace("\\n", "\n").split("\n")

@@ -26,6 +26,7 @@ from axil.plugin import current_grants, decode_config, format_value
 from axil_agent.models import StandIn, models_through, name_of
 from axil_files import like_file
 from axil_models import (
+    PROVIDER_TOOLS,
     Emit,
     ModelError,
     Reply,
@@ -70,7 +71,7 @@ class Line(_Strict):
     """A reply that is more than a text."""
 
     text: str = Field("", description="What is said.")
-    json_: Any = Field(None, alias="json", description="Given as JSON instead of text.")
+    json_: object = Field(None, alias="json", description="Given as JSON instead of text.")
     tool_calls: tuple[Call, ...] = Field((), description="Tools that are asked for.")
     echo_user: bool = Field(False, description="Repeat the user's messages: `(one+two)`.")
     status: int | None = Field(None, description="Fail with this HTTP status instead.")
@@ -82,7 +83,7 @@ class Line(_Strict):
     )
 
 
-def _is_more(given: Any) -> str:
+def _is_more(given: object) -> str:
     return "more" if isinstance(given, (Mapping, Line)) else "text"
 
 
@@ -103,7 +104,7 @@ class Rule(_Strict):
 
     @field_validator("replies", mode="before")
     @classmethod
-    def _some(cls, given: Any) -> Any:
+    def _some(cls, given: object) -> object:
         if isinstance(given, (list, tuple)) and not given:
             raise ValueError("expected at least one reply, found an empty list")
         return cast("Any", given)
@@ -127,14 +128,15 @@ class Scripted:
 
     examples = ({"rules": [{"replies": ["Hello."]}]},)
     capabilities = ("offline",)
+    provider_tools = PROVIDER_TOOLS
 
     Config = Script
 
     def __init__(
         self,
-        script: Script | Mapping[str, Any] | Sequence[Any] = (),
+        script: Script | Mapping[str, object] | Sequence[object] = (),
         *,
-        default: Any = None,
+        default: object = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """``script``: rules and a default as above, or the replies of a single rule.
@@ -179,7 +181,7 @@ class Scripted:
         document = load(text, file)
         return Scripted(decode_config(Script, document.data, document.place()))
 
-    def skip(self, given: Iterable[Any]) -> None:
+    def skip(self, given: Iterable[object]) -> None:
         """Skip the replies among ``given``, the results of recorded steps: each counts for the
         first rule whose next line is the same.
         """
@@ -189,7 +191,7 @@ class Scripted:
             for number, rule in enumerate(self.script.rules):
                 at = self._next.get(number, 0)
                 line = _as_line(rule.replies[min(at, len(rule.replies) - 1)])
-                if _matches(line, cast("Mapping[str, Any]", reply)):
+                if _matches(line, cast("Mapping[str, object]", reply)):
                     self._next[number] = at + 1
                     break
 
@@ -253,7 +255,7 @@ def _text(line: Line) -> str:
     return line.text if line.json_ is None else json.dumps(line.json_, ensure_ascii=False)
 
 
-def _matches(line: Line, reply: Mapping[str, Any]) -> bool:
+def _matches(line: Line, reply: Mapping[str, object]) -> bool:
     """Return whether a recorded reply can be this line's."""
     calls = cast("Sequence[Mapping[str, Any]]", reply["tool_calls"] or ())
     asked = [call.made(0) for call in line.tool_calls]

@@ -23,6 +23,7 @@ from axil_models import Reply, Request, Structure, checked_settings, plain_data
 
 if TYPE_CHECKING:
     from axil_agent.arguments import First, ModelLike, SingleOptions
+    from axil_agent.stage import Stage
 
 
 class _Conversation:
@@ -70,8 +71,8 @@ async def ask(
     model: ModelLike,
     prompt: str | Sequence[Message],
     *,
-    ctx: Any = None,
-    settings: Mapping[str, Any] | None = None,
+    ctx: Stage | None = None,
+    settings: Mapping[str, object] | None = None,
     output: Structure | None = None,
     name: str = "ask",
 ) -> Reply:
@@ -122,7 +123,7 @@ class SingleAgent(Agent, Generic[T]):
     def __init__(
         self,
         *args: First,
-        output_type: Callable[..., Coroutine[Any, Any, T]],
+        output_type: Callable[..., Coroutine[object, object, T]],
         **settings: Unpack[SingleOptions],
     ) -> None: ...
     @overload
@@ -173,13 +174,13 @@ class SingleAgent(Agent, Generic[T]):
         )
         if self._formatters is None and self.output_type is None:
             keys = keys or {"message": ""}
-        self._wiring = Wiring(node=name, needed=keys)
+        self._wiring = Wiring(node=name, needed=self.wanted(keys))
         self._threads: dict[str, _Conversation] = {}
 
     def invoke(
         self,
-        inputs: Mapping[str, Any],
-        attributes: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, object],
+        attributes: Mapping[str, object] | None = None,
         *,
         thread: str = "",
     ) -> T:
@@ -195,11 +196,11 @@ class SingleAgent(Agent, Generic[T]):
 
     async def run(
         self,
-        inputs: Mapping[str, Any],
-        attributes: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, object],
+        attributes: Mapping[str, object] | None = None,
         *,
         thread: str = "",
-        on_chunk: Callable[[Any], None] | None = None,
+        on_chunk: Callable[[object], None] | None = None,
     ) -> T:
         """Return the fields of one reply, or an object of the output's type. Connections of its
         model are kept until ``close``.

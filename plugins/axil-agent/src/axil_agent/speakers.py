@@ -18,12 +18,12 @@ def from_speaker(messages: Sequence[Message], speaker: str) -> list[Message]:
     return [{**cast("Message", plain_data(dict(m))), "source": speaker} for m in messages]
 
 
-def unmarked(given: Mapping[str, Any]) -> Message:
+def unmarked(given: Mapping[str, object]) -> Message:
     """Return a message without axil's own marks."""
     return {name: given[name] for name in _SENT if name in given}
 
 
-def visible_to(listener: str, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+def visible_to(listener: str, messages: Sequence[Mapping[str, object]]) -> list[Message]:
     """Return a conversation as one of its speakers is sent it, without the tool calls of others.
 
     >>> said = [{"role": "assistant", "content": "Hello.", "source": "ann"}]
@@ -33,7 +33,7 @@ def visible_to(listener: str, messages: Sequence[Mapping[str, Any]]) -> list[Mes
     return [m for each in messages if (m := _as_sent(each, listener)) is not None]
 
 
-def _as_sent(given: Mapping[str, Any], listener: str) -> Message | None:
+def _as_sent(given: Mapping[str, object], listener: str) -> Message | None:
     speaker, role, content = given.get("source"), given.get("role"), given.get("content")
     if speaker in (None, "", listener) or role not in ("assistant", "tool"):
         return unmarked(given)
@@ -44,7 +44,7 @@ def _as_sent(given: Mapping[str, Any], listener: str) -> Message | None:
     return {"role": "user", "content": f"{speaker}: {content_text(content)}"}
 
 
-def transcript(messages: Sequence[Mapping[str, Any]]) -> str:
+def transcript(messages: Sequence[Mapping[str, object]]) -> str:
     """Return a conversation as text: a line for each message but those of tools.
 
     >>> transcript([{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}])
@@ -57,7 +57,7 @@ def transcript(messages: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def since(listener: str, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+def since(listener: str, messages: Sequence[Mapping[str, object]]) -> list[Message]:
     """Return the messages since a speaker's last turn, as it is sent them."""
     own = [at for at, m in enumerate(messages) if m.get("source") == listener]
     return visible_to(listener, messages[own[-1] + 1 if own else 0 :])

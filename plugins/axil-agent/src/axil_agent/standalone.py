@@ -22,9 +22,9 @@ class StandaloneContext:
 
     def __init__(
         self,
-        local: dict[str, Any] | None = None,
-        emit: Callable[[Any], None] | None = None,
-        state: dict[str, Any] | None = None,
+        local: dict[str, object] | None = None,
+        emit: Callable[[object], None] | None = None,
+        state: dict[str, object] | None = None,
     ):
         self.local: dict[str, Any] = {} if local is None else local
         self.state: dict[str, Any] = {} if state is None else state
@@ -38,7 +38,7 @@ class StandaloneContext:
         """The conversation that a thread continues."""
         return cast("dict[str, Any]", self.local.setdefault("@kept", {}))
 
-    def emit(self, chunk: Any, /) -> None:
+    def emit(self, chunk: object, /) -> None:
         """Show ``chunk``."""
         if self._emit is not None:
             self._emit(chunk)
@@ -46,10 +46,10 @@ class StandaloneContext:
     async def step(
         self,
         name: str,
-        call: Callable[[], Awaitable[Any]],
+        call: Callable[[], Awaitable[object]],
         /,
         *,
-        request: Any = None,
+        request: object = None,
         effects: str = "idempotent",
         kind: str = "",
     ) -> Any:
@@ -72,12 +72,17 @@ class StandaloneContext:
         self,
         *,
         model: Sequence[str],
-        characters: int | Callable[[], int],
+        characters: int | Callable[[], int] | None = None,
         output_tokens: int | None,
+        audio_seconds: float = 0.0,
     ) -> Reservation:
         """Return a reservation that counts usage; outside a run nothing is limited."""
-        models = tuple(model)
-        estimate = Estimate(models=models, characters=characters, output_tokens=output_tokens)
+        estimate = Estimate(
+            models=tuple(model),
+            characters=characters,
+            output_tokens=output_tokens,
+            audio_seconds=audio_seconds,
+        )
         return await self._ledger.reserve(_ACTIVATION, estimate)
 
     @property
@@ -85,7 +90,7 @@ class StandaloneContext:
         """The usage so far."""
         return self._ledger.usage
 
-    async def ask(self, question: Any, /, *, name: str = "") -> Any:
+    async def ask(self, question: object, /, *, name: str = "") -> Any:
         """Raise RunPaused: outside a run there is no channel for questions."""
         message = "a question was asked outside a run, where there is no channel to answer it."
         raise RunPaused(message, hint="Put the agent into a graph.")

@@ -7,14 +7,14 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
-from axil import Out
+from axil import Context, Out
 from axil.plugin import EXIT, Body, BodyRules, as_body, did_you_mean, format_names, without_views
 from axil_agent.converse import think
 from axil_agent.errors import ReplyError, WiringError
 from axil_agent.models import Chosen
 from axil_agent.speakers import transcript
-from axil_agent.verdict import decided
-from axil_models import Request, plain_data, read_arguments
+from axil_agent.verdict import TRIES, decided
+from axil_models import Model, Request, plain_data, read_arguments
 
 if TYPE_CHECKING:
     from axil import Graph
@@ -106,13 +106,25 @@ class AgentSwitch:
             raise WiringError("AX665", message, "Add them, or bind edge by edge.", where)
         self._conditions = found
 
+    @property
+    def model_calls(self) -> int:
+        """The most times that it may ask its model in one firing."""
+        return TRIES * (bool(self._conditions) if self.in_one_call else len(self._conditions))
+
+    @property
+    def ways(self) -> dict[str, object] | None:
+        """The condition of each target, as plain data; others get nothing. None: all get it."""
+        return {each: ("?", f"{id(self)} {each}") for each in self._conditions} or None
+
     def adapted(self, rules: BodyRules) -> Body:
         """Return the body. Raises: as making the model does."""
         if self._conditions:
             self._model.check(self._setting)
         conditions, where = dict(self._conditions), f'node "{rules.node}"'
 
-        async def chosen(judged: Any, inputs: dict[str, Any], payloads: list[Any], ctx: Any) -> Out:
+        async def chosen(
+            judged: object, inputs: dict[str, object], payloads: list[object], ctx: Context
+        ) -> Out:
             is_one = rules.payload == "messages" and len(payloads) == 1
             output = payloads[0] if is_one else without_views(inputs)
             if not conditions:
@@ -121,16 +133,19 @@ class AgentSwitch:
             holds = await judge(judged, conditions, ctx, where)
             return Out(output, to=frozenset(itertools.compress(conditions, holds)))
 
-        async def by_input(inputs: dict[str, Any], payloads: list[Any], ctx: Any) -> Out:
+        async def by_input(inputs: dict[str, object], payloads: list[object], ctx: Context) -> Out:
             return await chosen(without_views(inputs), inputs, payloads, ctx)
 
         async def by_conversation(
-            inputs: dict[str, Any], payloads: list[Any], messages: list[Any], ctx: Any
+            inputs: dict[str, object], payloads: list[object], messages: list[Any], ctx: Context
         ) -> Out:
             return await chosen(transcript(messages), inputs, payloads, ctx)
 
         async def by_state(
-            inputs: dict[str, Any], payloads: list[Any], attributes: dict[str, Any], ctx: Any
+            inputs: dict[str, object],
+            payloads: list[object],
+            attributes: dict[str, object],
+            ctx: Context,
         ) -> Out:
             seen = plain_data({**attributes, **without_views(inputs)})
             return await chosen(seen, inputs, payloads, ctx)
@@ -140,7 +155,7 @@ class AgentSwitch:
         return as_body(by_input if rules.view is None else by_state, rules)
 
     async def _side_by_side(
-        self, judged: Any, conditions: Mapping[str, str], ctx: Any, where: str
+        self, judged: object, conditions: Mapping[str, str], ctx: Context, where: str
     ) -> list[bool]:
         model = await self._model.ready()
 
@@ -160,7 +175,7 @@ class AgentSwitch:
         return [task.result() for task in asked]
 
     async def _in_one_call(
-        self, judged: Any, conditions: Mapping[str, str], ctx: Any, where: str
+        self, judged: object, conditions: Mapping[str, str], ctx: Context, where: str
     ) -> list[bool]:
         model = await self._model.ready()
         shown = "\n".join(f"{n}. {condition}" for n, condition in enumerate(conditions.values(), 1))
@@ -169,20 +184,24 @@ class AgentSwitch:
             {"role": "user", "content": f"USER INPUT:\nANSWER:\n{judged}\nCONDITIONS:\n{shown}\n"},
         ]
         text = ""
-        for attempt in range(3):
+        for attempt in range(TRIES):
             reply = await think(model, Request(messages=list(texts)), ctx, f"conditions:{attempt}")
             text = reply.text
             found, _ = read_arguments(text[text.find("{") : text.rfind("}") + 1])
-            numbers: Any = found.get("holds")
+            numbers: object = found.get("holds")
             all_numbers = range(1, len(conditions) + 1)
             if isinstance(numbers, list) and all(
-                type(n) is int and n in all_numbers for n in cast("list[Any]", numbers)
+                type(n) is int and n in all_numbers for n in cast("list[object]", numbers)
             ):
                 return [n in numbers for n in all_numbers]
             again = f'Please answer with {{"holds": […]}}, numbers from 1 to {len(conditions)}.'
             texts += [reply.message(), {"role": "user", "content": again}]
         message = f'the model was asked which conditions hold and answered "{text:.80}".'
         raise ReplyError("AX659", message, "Judge each condition in a call of its own.", where)
+
+    def models(self) -> list[Model]:
+        """Return the model that it asks, if it asks one."""
+        return [self._model.now()] if self._model.given is not None else []
 
     async def close(self) -> None:
         """Close the model, if it was given by name."""

@@ -27,7 +27,7 @@ def joined(template: Any) -> str:
     """Return a template's text: itself, or its lines."""
     if isinstance(template, str):
         return template
-    return "\n".join(str(line) for line in cast("Sequence[Any]", template or ()))
+    return "\n".join(str(line) for line in cast("Sequence[object]", template or ()))
 
 
 def places(template: str) -> set[str]:
@@ -35,7 +35,7 @@ def places(template: str) -> set[str]:
     return {match[2] for match in _PLACE.finditer(template) if match[2]}
 
 
-def rendered(template: str, fields: Mapping[str, Any], where: str = "") -> str:
+def rendered(template: str, fields: Mapping[str, object], where: str = "") -> str:
     """Return the template with the fields put in; what is not text as JSON, indented as its place.
 
     >>> rendered('{a} and {{a}}, {"b": 1}, x^{2}', {"a": 1})
@@ -69,7 +69,7 @@ def _pieces(template: str, fill: Callable[[re.Match[str]], str]) -> Iterator[str
     yield template[end:]
 
 
-def _filling(fields: Mapping[str, Any]) -> Callable[[re.Match[str]], str]:
+def _filling(fields: Mapping[str, object]) -> Callable[[re.Match[str]], str]:
     def fill(match: re.Match[str]) -> str:
         if match[1] is not None:
             return f"{{{match[1]}}}"

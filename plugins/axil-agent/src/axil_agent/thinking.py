@@ -13,7 +13,8 @@ from typing import Any, Protocol
 from pydantic import BaseModel, Field
 
 from axil.plugin import Message
-from axil_agent.converse import Answer, ChatOptions, Stage, converse, think
+from axil_agent.converse import Answer, ChatOptions, converse, think
+from axil_agent.stage import Stage
 from axil_models import Ask, Request
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from axil.plugin import Message
-from axil_agent.converse import Stage, think
+from axil_agent.converse import think
 from axil_agent.errors import ReplyError
+from axil_agent.stage import Stage
 from axil_models import Model, Request
 
+TRIES: Final = 3
+"""The number of times that an answer is asked for until one can be read."""
 _WORD = re.compile(r"[^\W\d_]+")
 _NEGATIONS = frozenset({"not", "never", "cannot", "t", "nor", "without", "if", "unless"})
 """The ``t`` is that of "don't"."""
@@ -48,7 +52,7 @@ async def decided(
     texts = list(messages)
     asked = " or ".join(word.upper() for word in list(words)[:2])
     text = ""
-    for attempt in range(3):
+    for attempt in range(TRIES):
         reply = await think(model, Request(messages=list(texts)), ctx, f"{name}:{attempt}")
         text = reply.text
         answer = verdict(text, words)

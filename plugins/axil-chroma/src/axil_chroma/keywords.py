@@ -38,7 +38,7 @@ class ChromaMemoryKeywords(TypedDict, total=False):
     """Its name."""
 
     context_label: str
-    """What its blocks are labelled with; without one, the component's name."""
+    """The label of its blocks; without one, the component's name."""
 
     passive: bool
     """Its blocks go into the prompt."""
@@ -96,7 +96,7 @@ class ChromaRetrieverKeywords(TypedDict, total=False):
     """Its name."""
 
     context_label: str
-    """What its blocks are labelled with; without one, the component's name."""
+    """The label of its blocks; without one, the component's name."""
 
     passive: bool
     """Its blocks go into the prompt."""
@@ -120,7 +120,9 @@ class ChromaRetrieverKeywords(TypedDict, total=False):
     """Files and folders; folders are read with all their subfolders."""
 
     include: Sequence[str]
-    """Patterns of names: the files of folders that are read."""
+    """Patterns of names: the files of folders that are read; also *.pdf, *.docx, *.pptx, *.xlsx,
+    *.html, *.eml, and pictures.
+    """
 
     attach: Sequence[str]
     """Patterns of names: files that are sent to the model together with the blocks found in them.

@@ -1,42 +1,87 @@
-"""``axil check``: everything that is wrong with workflow files, and their cycles' bounds."""
+"""``axil check``: what is wrong with workflows, what they want, and what they may use."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from axil import EdgeSpec
-from axil_cli.arguments import add_shared_arguments
+from axil_cli.arguments import JOURNAL_FOLDER, add_shared_arguments
 from axil_cli.command import Exit, Session
+from axil_cli.sarif import sarif_log
 from axil_cli.source import TARGET, workflow_of
-from axil_journals import CheckResult, check_workflow, cycle_bounds, want_lines, want_rows
+from axil_journals import (
+    CheckResult,
+    bound_data,
+    bound_lines,
+    check_workflow,
+    cycle_bounds,
+    estimate,
+    want_lines,
+    want_rows,
+)
 
 
 class Check:
     """Say everything that is wrong with workflows, files and graphs in Python, and what files want.
 
-    Components are resolved and configured, cycles are folded; nothing runs. Exit code 2 if there
-    are errors in any file.
+    Components are resolved and configured, cycles are folded, and what never happens is proved;
+    nothing runs. Exit code 2 if there are errors in any file.
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", metavar="WORKFLOW", help=TARGET)
-        add_shared_arguments(parser, "--workflow", "--format")
+        add_shared_arguments(parser, "--workflow", "--journal")
+        parser.add_argument(
+            "--format",
+            choices=("text", "json", "sarif"),
+            default="text",
+            help="sarif: for editors and forges (SARIF 2.1.0)",
+        )
+        parser.add_argument(
+            "--estimate",
+            action="store_true",
+            help="say what a run may use at most, and what recorded runs used",
+        )
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Check the files."""
         reading = session.reading(options)
         findings = [(file, _checked(file, session, reading)) for file in options.files]
         is_fine = all(result.is_fine for _, result in findings)
+        if options.format == "sarif":
+            session.say_json(sarif_log(findings))
+            return Exit.DONE if is_fine else Exit.MISUSE
+        journal = _journal(options, session) if options.estimate else None
+        likely = [
+            None if journal is None or result.plan is None else estimate(journal, result.plan)
+            for _, result in findings
+        ]
         if options.format == "json":
-            files = [_data(file, result) for file, result in findings]
+            files = [
+                {**_data(file, result), **bound_data(result.bounds, guess)}
+                for (file, result), guess in zip(findings, likely, strict=True)
+            ]
             session.say_json({"fine": is_fine, "files": files})
         else:
-            for file, result in findings:
+            for (file, result), guess in zip(findings, likely, strict=True):
                 session.say("\n".join(_lines(file, result)))
+                if options.estimate and (bounds := result.bounds) is not None:
+                    session.say("\n".join(bound_lines(bounds, guess)))
         return Exit.DONE if is_fine else Exit.MISUSE
+
+
+def _journal(options: argparse.Namespace, session: Session) -> Any:
+    """Return the journal with recorded runs; None: there is none."""
+    from axil_cli.record import opened
+
+    named = options.journal or os.environ.get("AXIL_JOURNAL")
+    if not named and not os.path.isdir(JOURNAL_FOLDER):
+        return None
+    return opened(options, session, kept=True)
 
 
 def _checked(file: str, session: Session, reading: Mapping[str, Any]) -> CheckResult:

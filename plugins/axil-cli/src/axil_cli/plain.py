@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, fields, is_dataclass
 from datetime import date, time
@@ -12,10 +13,12 @@ from os import PathLike, fspath
 from typing import Any, Final, cast
 
 from axil import AxilError, Problem, Result
-from axil.plugin import FromEnvironment, thaw
+from axil.plugin import FromEnvironment, legible, thaw
 from axil_cli.command import problems_of
 
 _DEEPEST: Final = 100
+_HALVES: Final = re.compile("[\ud800-\udfff]")
+"""Signs that no encoding of files can write."""
 _LARGEST: Final = 1 << 13
 """Bits of a number that is written with digits."""
 
@@ -79,7 +82,7 @@ def _key(key: Any) -> str:
 def as_json(value: Any, *, indent: int | None = 2) -> str:
     """Write ``value`` as JSON; without ``indent`` on one line, whatever ends lines for a reader."""
     text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
-    if any("\ud800" <= c <= "\udfff" for c in text):
+    if not text.isascii() and _HALVES.search(text):
         return json.dumps(plain(value), indent=indent)
     return (
         text.replace("\u2028", "\\u2028")
@@ -90,13 +93,15 @@ def as_json(value: Any, *, indent: int | None = 2) -> str:
 
 
 def table_lines(rows: Sequence[Sequence[str]], *, width: int | None = None) -> Iterator[str]:
-    """Yield rows as lines with columns side by side, cut where there is a ``width``.
+    """Yield rows as lines with columns side by side, cut where there is a ``width``; characters
+    that are hidden, or steer a terminal, are written out.
 
     >>> list(table_lines([("CASE", "EXACT"), ("a", "1.00")]))
     ['CASE  EXACT', 'a     1.00']
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
+    shown = [[legible(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
         cells = zip(row, widths, strict=True)
         line = "  ".join(cell.ljust(size) for cell, size in cells).rstrip()
         yield line if not width or len(line) <= width else line[: width - 1] + "…"

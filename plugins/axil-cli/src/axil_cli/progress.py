@@ -456,5 +456,6 @@ def where(frame: Frame, path: str) -> tuple[str, str, str]:
 def _part_of(given: Any) -> str:
     """Return a part of a reply in a line: a source, or what an image is."""
     part = cast("Mapping[str, Any]", given if isinstance(given, Mapping) else {})
-    said = [str(part.get(name) or "") for name in ("title", "name", "url")]
+    names = ("text",) if part.get("type") == "heard" else ("title", "name", "url")
+    said = [str(part.get(name) or "") for name in names]
     return " ".join(filter(None, [f"[{part.get('type', '')}]", *said]))

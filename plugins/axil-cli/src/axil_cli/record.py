@@ -28,6 +28,12 @@ from axil_files import PythonTarget, load, load_spec, python_target, spec_change
 _OFF: Final = ("off", "none", "no", "0")
 _SHOWN: Final = 5  # of several runs that begin so
 _LISTED: Final = "axil runs list shows them."
+_MORE: Final = {
+    "direct_url": "AXIL_JOURNAL_DIRECT",
+    "objects": "AXIL_JOURNAL_OBJECTS",
+    "retain_days": "AXIL_JOURNAL_RETAIN_DAYS",
+}
+"""Settings of a journal at an address, and the variables that have them."""
 _UNREADABLE: Final = ("AX513", "AX514", "AX515")
 """Errors of keys: a journal that is encrypted is never left out silently."""
 
@@ -91,7 +97,10 @@ def _place(where: str) -> tuple[str, dict[str, str]]:
     (('postgresql', {'url': 'postgresql://host/name'}), ('sqlite', {'folder': 'runs'}))
     """
     scheme, separator, _ = where.partition("://")
-    return (scheme, {"url": where}) if separator else ("sqlite", {"folder": where})
+    if not separator:
+        return "sqlite", {"folder": where}
+    more = {name: os.environ.get(variable, "") for name, variable in _MORE.items()}
+    return scheme, {"url": where, **{name: value for name, value in more.items() if value}}
 
 
 def _cipher(session: Session) -> Any:

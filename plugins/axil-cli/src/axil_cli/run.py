@@ -357,9 +357,11 @@ def answers_in(text: str) -> list[Any]:
 
     >>> answers_in('["yes", {"score": 3}]'), answers_in("yes\\nno\\n")
     (['yes', {'score': 3}], ['yes', 'no'])
+    >>> answers_in("one\\x0cline")
+    ['one\\x0cline']
     """
     if not text.lstrip().startswith("["):
-        return text.splitlines()
+        return text.removesuffix("\n").split("\n") if text else []
     data = as_data(text)
     if not isinstance(data, list):
         raise misuse(
@@ -442,19 +444,33 @@ def _output(result: Result) -> str:
     last one, else fields one a line, or nothing.
     """
     if result.messages:
-        return "\n".join(text_of(plain(m)) for m in result.messages)
+        return "\n".join(_said(plain(m)) for m in result.messages)
     output = plain(result.output)
     if not isinstance(output, dict):
         return "" if output is None else render(output)
     fields = cast("dict[str, Any]", output)
     said: Any = fields.get("messages")
     if said and is_messages(said):  # a conversation in the state
-        return text_of(said[-1:])
-    return (
-        render(fields["message"])
-        if set(fields) == {"message"}
-        else "\n".join(f"{n}: {render(v)}" for n, v in fields.items())
-    )
+        return _said(said[-1])
+    if set(fields) == {"message"}:
+        return _shown(fields["message"])
+    return "\n".join(f"{n}: {_shown(v)}" for n, v in fields.items())
+
+
+def _said(message: Any) -> str:
+    content = message.get("content")
+    return _shown(content) if isinstance(content, list) else text_of(message)
+
+
+def _shown(value: Any) -> str:
+    """Return a value as text, with labels for images, files and recordings."""
+    if isinstance(value, (dict, list)):
+        from axil_models import content_text, is_content, is_part
+
+        parts = cast("list[Any]", value if isinstance(value, list) else [value])
+        if is_content(parts) and any(map(is_part, parts)):
+            return content_text(parts)
+    return render(cast("object", value))
 
 
 def _used(result: Result) -> str:

@@ -10,16 +10,22 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 from axil import Workflow, run_sync
+from axil.plugin import EngineError
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session
+from axil_cli.folder import RUNS
 from axil_cli.logs import log_as_json
 from axil_cli.probes import answered_probes
+from axil_cli.record import source_of
 from axil_cli.source import TARGET, as_input
 from axil_journals import (
+    Bucket,
     Engine,
     Place,
+    RunObjects,
     TriggeredRuns,
     TriggerSettings,
     read_queues,
@@ -67,6 +73,7 @@ class Worker:
             metavar="FILE",
             help="a TOML file of the rules of queues, which hold for all workers of the journal",
         )
+        _add_objects(parser)
         add_watched_arguments(parser)
         parser.add_argument(
             "--drain", action="store_true", help="end when no run is due, instead of waiting"
@@ -83,7 +90,13 @@ class Worker:
         allow = frozenset[str](options.allow)
 
         def find(header: Mapping[str, Any]) -> Workflow:
-            return session.reopened(header.get("origin", {}), header.get("allow", allow))
+            origin: Mapping[str, Any] = header.get("origin", {})
+            if not source_of(origin):  # of a graph in Python: nothing but its digest is known
+                name = header.get("graph", "")
+                message = f'the worker has no workflow "{name}" in the version of a run.'
+                hint = "Start one that has it: axil worker FILE.py:GRAPH --allow code"
+                raise EngineError(message, id="AX542", hint=hint)
+            return session.reopened(origin, header.get("allow", allow))
 
         make = session.registry.resolve("engines", options.engine, "--engine")
         queues = () if options.queues is None else read_queues(options.queues)
@@ -97,6 +110,7 @@ class Worker:
                 leave=session.granted,
                 loaded=options.concurrency,
                 **({"queues": queues} if queues else {}),  # of the local engine
+                **_kept_objects(options, journal),
                 allow=allow,
             )
             watching = [
@@ -132,6 +146,28 @@ def add_watched_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_objects(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--objects",
+        default="",
+        metavar="URL",
+        help="where the files of runs are kept for all workers: file:///…, s3://…, gs://…, az://…; "
+        "here they are in axil-runs",
+    )
+
+
+def _kept_objects(options: argparse.Namespace, journal: Any) -> dict[str, Any]:
+    """Return the options of an engine for the files of runs."""
+    if not options.objects:
+        return {}
+    objects = RunObjects(Bucket(options.objects), cipher=getattr(journal, "cipher", None))
+    return {"objects": objects, "folder_of": _folder}
+
+
+def _folder(run_id: str) -> Path:
+    return Path(RUNS, quote(run_id, safe="-_")).resolve()
+
+
 class Submit:
     """Store a run of a workflow in a journal, for workers to execute, and print its id."""
 
@@ -162,6 +198,21 @@ class Submit:
             metavar="SECONDS",
             help="it is cancelled if it has not begun by then",
         )
+        _add_objects(parser)
+        parser.add_argument(
+            "--once",
+            default="",
+            metavar="NAME",
+            help="a name that one run of the queue has at a time: as long as one has not ended, "
+            "its id is printed, and no other begins",
+        )
+        parser.add_argument(
+            "--debounce",
+            type=float,
+            metavar="SECONDS",
+            help="how long it waits for another one of its name, whose input it gets; without "
+            "--once the name is the key, or that of the workflow",
+        )
         add_shared_arguments(parser, "--workflow", "--journal")
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
@@ -170,17 +221,21 @@ class Submit:
         make = session.registry.resolve("engines", "local", "--engine")
         journal = session.journal(options, "axil submit")
         given = as_input(options.input, workflow.plan.graph.spec.payload)
-        origin = _kept_here(origin)
+        origin, name = _kept_here(origin), workflow.plan.graph.spec.id
         now = time.time()
         place = Place(
             queue=options.queue,
             key=options.key,
             start_at=None if options.delay is None else now + options.delay,
             deadline=None if options.deadline is None else now + options.deadline,
+            once=options.once or ("" if options.debounce is None else options.key or name),
+            debounce_seconds=options.debounce,
         )
 
+        kept = _kept_objects(options, journal)
+
         async def store() -> str:
-            async with make(journal, [workflow], loaded=0) as engine:
+            async with make(journal, [workflow], loaded=0, **kept) as engine:
                 return await engine.start(
                     workflow,
                     given,

@@ -15,6 +15,7 @@ import axil_files
 from axil.plugin import default_registry
 from axil_agent import Scripted
 from axil_cli import DraftError, draft_of
+from axil_cli.draft import files as draft_files
 from axil_cli.draft.command import model_of
 from axil_cli.draft.vocabulary import vocabulary
 from axil_cli.main import main
@@ -206,6 +207,25 @@ def test_any_reply_is_data_with_findings(reply):
     assert not found.is_fine
     assert found.findings
     assert "send the whole file again" in found.repair()
+
+
+def test_each_fence_of_a_reply_is_looked_at_once(monkeypatch):
+    """A search from each fence that opens to the end would look at them ten thousand times."""
+
+    class Counted:
+        def __init__(self, fence: Any) -> None:
+            self.fence = fence
+
+        def finditer(self, text: str) -> Any:
+            for match in self.fence.finditer(text):
+                looked.append(match)
+                yield match
+
+    looked: list[Any] = []
+    monkeypatch.setattr(draft_files, "_FENCE", Counted(draft_files._FENCE))
+    assert draft_files._source("```a\n" * 10_000) == "```a\n" * 10_000
+    assert len(looked) == 10_000
+    assert draft_files._source("```a\n```b\nc\n```\n```\nd\n```") == "```b\nc\n"
 
 
 def test_the_file_has_the_model_of_the_user_whatever_the_reply_says():

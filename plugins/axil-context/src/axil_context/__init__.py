@@ -6,6 +6,7 @@ from axil.plugin import lazy_names
 
 _SUBJECTS = {
     "Memory": {
+        "memory.agents_md": "AgentsMd",
         "memory.blackboard": "Blackboard",
         "memory.facts": "FactMemory",
         "memory.file": "FileMemory",
@@ -19,10 +20,19 @@ _SUBJECTS = {
         "retrieval.keyword": "KeywordRetriever",
         "retrieval.lexical": "LexicalEmbedder",
         "retrieval.reading": "documents_of pages_of",
+        "retrieval.reranked": "RerankedRetriever",
         "retrieval.rows": "MemoryStore",
         "retrieval.sources": "Difference Sources difference",
         "retrieval.stored": "IndexedSources StoreRetriever",
         "retrieval.vector": "VectorRetriever",
+    },
+    "Services": {
+        "services.calls": "JsonService",
+        "services.embedders": """
+            CohereEmbedder GeminiEmbedder MistralEmbedder OllamaEmbedder ServiceEmbedder
+            VoyageEmbedder
+        """,
+        "services.rerankers": "ModelReranker ServiceReranker",
     },
 }
 

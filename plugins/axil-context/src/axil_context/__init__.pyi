@@ -1,5 +1,6 @@
 """Names of ``axil_context`` for type checkers; written by ``make manifests``."""
 
+from axil_context.memory.agents_md import AgentsMd as AgentsMd
 from axil_context.memory.blackboard import Blackboard as Blackboard
 from axil_context.memory.facts import FactMemory as FactMemory
 from axil_context.memory.file import FileMemory as FileMemory
@@ -21,6 +22,7 @@ from axil_context.retrieval.indexed import (
 from axil_context.retrieval.keyword import KeywordRetriever as KeywordRetriever
 from axil_context.retrieval.lexical import LexicalEmbedder as LexicalEmbedder
 from axil_context.retrieval.reading import documents_of as documents_of, pages_of as pages_of
+from axil_context.retrieval.reranked import RerankedRetriever as RerankedRetriever
 from axil_context.retrieval.rows import MemoryStore as MemoryStore
 from axil_context.retrieval.sources import (
     Difference as Difference,
@@ -32,3 +34,16 @@ from axil_context.retrieval.stored import (
     StoreRetriever as StoreRetriever,
 )
 from axil_context.retrieval.vector import VectorRetriever as VectorRetriever
+from axil_context.services.calls import JsonService as JsonService
+from axil_context.services.embedders import (
+    CohereEmbedder as CohereEmbedder,
+    GeminiEmbedder as GeminiEmbedder,
+    MistralEmbedder as MistralEmbedder,
+    OllamaEmbedder as OllamaEmbedder,
+    ServiceEmbedder as ServiceEmbedder,
+    VoyageEmbedder as VoyageEmbedder,
+)
+from axil_context.services.rerankers import (
+    ModelReranker as ModelReranker,
+    ServiceReranker as ServiceReranker,
+)

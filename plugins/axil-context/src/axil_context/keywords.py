@@ -11,11 +11,36 @@ from axil_context.retrieval.sources import Given
 from axil_models import Owner
 
 
+class AgentsMdKeywords(TypedDict, total=False):
+    """The settings of ``AgentsMd``; see ``AgentsMdConfig``."""
+
+    context_label: str
+    """The label of its blocks; without one, the component's name."""
+
+    passive: bool
+    """Its blocks go into the prompt."""
+
+    active: bool
+    """The model may ask it."""
+
+    folder: ReadPath
+    """The folder that is worked in."""
+
+    root: ReadPath
+    """The outermost folder whose file counts; empty: only that of folder."""
+
+    names: Sequence[str]
+    """Names of the file; of each folder the first one that is there."""
+
+    max_bytes: int
+    """The largest size of all files together."""
+
+
 class BlackboardKeywords(TypedDict, total=False):
     """The settings of ``Blackboard``; see ``BlackboardConfig``."""
 
     context_label: str
-    """What its blocks are labelled with; without one, the component's name."""
+    """The label of its blocks; without one, the component's name."""
 
     passive: bool
     """Its blocks go into the prompt."""
@@ -37,7 +62,7 @@ class FactMemoryKeywords(TypedDict, total=False):
     """The settings of ``FactMemory``; see ``FactsConfig``."""
 
     context_label: str
-    """What its blocks are labelled with; without one, the component's name."""
+    """The label of its blocks; without one, the component's name."""
 
     passive: bool
     """Its blocks go into the prompt."""
@@ -73,7 +98,7 @@ class FileMemoryKeywords(TypedDict, total=False):
     """The settings of ``FileMemory``; see ``FileMemoryConfig``."""
 
     context_label: str
-    """What its blocks are labelled with; without one, the component's name."""
+    """The label of its blocks; without one, the component's name."""
 
     passive: bool
     """Its blocks go into the prompt."""
@@ -107,7 +132,7 @@ class HybridRetrieverKeywords(TypedDict, total=False):
     """The settings of ``HybridRetriever``; see ``HybridConfig``."""
 
     context_label: str
-    """What its blocks are labelled with; without one, the component's name."""
+    """The label of its blocks; without one, the component's name."""
 
     passive: bool
     """Its blocks go into the prompt."""
@@ -132,7 +157,7 @@ class KeywordRetrieverKeywords(TypedDict, total=False):
     """The settings of ``KeywordRetriever``; see ``KeywordConfig``."""
 
     context_label: str
-    """What its blocks are labelled with; without one, the component's name."""
+    """The label of its blocks; without one, the component's name."""
 
     passive: bool
     """Its blocks go into the prompt."""
@@ -147,7 +172,9 @@ class KeywordRetrieverKeywords(TypedDict, total=False):
     """Files and folders; folders are read with all their subfolders."""
 
     include: Sequence[str]
-    """Patterns of names: the files of folders that are read."""
+    """Patterns of names: the files of folders that are read; also *.pdf, *.docx, *.pptx, *.xlsx,
+    *.html, *.eml, and pictures.
+    """
 
     attach: Sequence[str]
     """Patterns of names: files that are sent to the model together with the blocks found in them.
@@ -183,11 +210,36 @@ class KeywordRetrieverKeywords(TypedDict, total=False):
     """The lowest score of a block that is returned."""
 
 
+class RerankedRetrieverKeywords(TypedDict, total=False):
+    """The settings of ``RerankedRetriever``; see ``RerankedConfig``."""
+
+    context_label: str
+    """The label of its blocks; without one, the component's name."""
+
+    passive: bool
+    """Its blocks go into the prompt."""
+
+    active: bool
+    """The model may ask it."""
+
+    provider: Any
+    """The context provider: a name, {type: …}, or an object."""
+
+    reranker: Any
+    """Scores the blocks: a name, {type: …}, or an object."""
+
+    depth: int
+    """The number of blocks requested of the provider; at least the number that is wanted."""
+
+    min_score: float | None
+    """The lowest score of a block that is returned, as the reranker counts."""
+
+
 class SkillsKeywords(TypedDict, total=False):
     """The settings of ``Skills``; see ``SkillsConfig``."""
 
     context_label: str
-    """What its blocks are labelled with; without one, the component's name."""
+    """The label of its blocks; without one, the component's name."""
 
     passive: bool
     """Its blocks go into the prompt."""
@@ -209,7 +261,7 @@ class StoreMemoryKeywords(TypedDict, total=False):
     """The settings of ``StoreMemory``; see ``StoreMemoryConfig``."""
 
     context_label: str
-    """What its blocks are labelled with; without one, the component's name."""
+    """The label of its blocks; without one, the component's name."""
 
     passive: bool
     """Its blocks go into the prompt."""
@@ -246,7 +298,7 @@ class StoreRetrieverKeywords(TypedDict, total=False):
     """The settings of ``StoreRetriever``; see ``StoreConfig``."""
 
     context_label: str
-    """What its blocks are labelled with; without one, the component's name."""
+    """The label of its blocks; without one, the component's name."""
 
     passive: bool
     """Its blocks go into the prompt."""
@@ -273,7 +325,9 @@ class StoreRetrieverKeywords(TypedDict, total=False):
     """Files and folders; folders are read with all their subfolders."""
 
     include: Sequence[str]
-    """Patterns of names: the files of folders that are read."""
+    """Patterns of names: the files of folders that are read; also *.pdf, *.docx, *.pptx, *.xlsx,
+    *.html, *.eml, and pictures.
+    """
 
     attach: Sequence[str]
     """Patterns of names: files that are sent to the model together with the blocks found in them.
@@ -304,7 +358,7 @@ class VectorRetrieverKeywords(TypedDict, total=False):
     """The settings of ``VectorRetriever``; see ``VectorConfig``."""
 
     context_label: str
-    """What its blocks are labelled with; without one, the component's name."""
+    """The label of its blocks; without one, the component's name."""
 
     passive: bool
     """Its blocks go into the prompt."""
@@ -319,7 +373,9 @@ class VectorRetrieverKeywords(TypedDict, total=False):
     """Files and folders; folders are read with all their subfolders."""
 
     include: Sequence[str]
-    """Patterns of names: the files of folders that are read."""
+    """Patterns of names: the files of folders that are read; also *.pdf, *.docx, *.pptx, *.xlsx,
+    *.html, *.eml, and pictures.
+    """
 
     attach: Sequence[str]
     """Patterns of names: files that are sent to the model together with the blocks found in them.

@@ -33,12 +33,12 @@ class Replies:
             default=(), description="Answers, in the order of the questions."
         )
 
-    def __init__(self, answers: Iterable[Any] | Config = ()) -> None:
+    def __init__(self, answers: Iterable[object] | Config = ()) -> None:
         self._left = deque(answers.answers if isinstance(answers, Replies.Config) else answers)
         self.asked: list[Question] = []
         """Every question, answered or not."""
 
-    async def ask(self, question: Question) -> Any:
+    async def ask(self, question: Question) -> object:
         self.asked.append(question)
         return self._left.popleft() if self._left else MISSING
 
@@ -70,7 +70,7 @@ class Terminal:
         """Done when the last waiter has had its turn."""
         self._reading: Future[str] | None = None
 
-    async def ask(self, question: Question) -> Any:
+    async def ask(self, question: Question) -> object:
         import asyncio
 
         stdin, stdout = self._streams[0] or sys.stdin, self._streams[1] or sys.stdout
@@ -170,7 +170,7 @@ def asked(question: Question) -> str:
 _APPROVAL = {"y": True, "yes": True, "n": False, "no": False}
 
 
-def read(question: Question, line: str) -> Any:
+def read(question: Question, line: str) -> object:
     """Return the answer in a line; ``MISSING``: it answers no question."""
     if not line and question.default is not None:
         return question.default

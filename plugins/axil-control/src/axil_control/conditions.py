@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final, Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
@@ -28,12 +28,16 @@ class _Plain:
 class Always(_Plain):
     """``true``: the edge is taken."""
 
+    says = True
+
     def __call__(self, seen: EdgeInput) -> bool:
         return True
 
 
 class Never(_Plain):
     """``false``, ``always_false``: the edge is not taken."""
+
+    says = False
 
     def __call__(self, seen: EdgeInput) -> bool:
         return False
@@ -42,12 +46,16 @@ class Never(_Plain):
 class CodePassed(_Plain):
     """``code_pass``: the text does not report failed code."""
 
+    says = ("not", ("has", ("text",), FAILED))
+
     def __call__(self, seen: EdgeInput) -> bool:
         return FAILED not in seen.text
 
 
 class CodeFailed(_Plain):
     """``code_fail``: the text reports failed code."""
+
+    says = ("has", ("text",), FAILED)
 
     def __call__(self, seen: EdgeInput) -> bool:
         return FAILED in seen.text
@@ -84,7 +92,7 @@ class Keyword:
             return () if value is None else (value,) if isinstance(value, str) else value
 
         @model_validator(mode="after")
-        def _asks_something(self) -> Any:
+        def _asks_something(self) -> Self:
             if not (self.any or self.none or self.regex):
                 raise ValueError(
                     "AX603 keyword asks nothing; give at least one of any, none and regex."
@@ -100,6 +108,17 @@ class Keyword:
             compile_pattern(pattern, case_sensitive=config.case_sensitive)
             for pattern in config.regex
         ]
+        has = "has" if config.case_sensitive else "has folded"
+        hits = [
+            *((has, ("text",), word) for word in self._any),
+            *((_matches(config.case_sensitive), ("text",), each) for each in config.regex),
+        ]
+        asks = bool(config.any or config.regex)
+        self.says = (
+            "and",
+            *(("not", (has, ("text",), word)) for word in self._none),
+            ("or", *hits) if asks else True,
+        )
 
     def _folded(self, text: str) -> str:
         return text if self.config.case_sensitive else text.lower()
@@ -116,6 +135,10 @@ class Keyword:
         return not (self.config.any or self.config.regex)
 
 
+def _matches(case_sensitive: bool) -> str:
+    return "matches" if case_sensitive else "matches folded"
+
+
 class Regex:
     """``regex``: the pattern is found in the text."""
 
@@ -126,6 +149,7 @@ class Regex:
     def __init__(self, config: PatternConfig) -> None:
         self.config = config
         self._pattern = config.compiled()
+        self.says = ("matches", ("text",), repr(config))
 
     def __call__(self, seen: EdgeInput) -> bool:
         return self._pattern.search(seen.text) is not None
@@ -158,6 +182,7 @@ class Stated:
         self.config = config
         self._expression = Expression(config.expression)
         self.reads = self._expression.reads
+        self.says = self._expression.says
 
     def __call__(self, seen: EdgeInput) -> bool:
         return self._expression.holds(seen)
@@ -181,6 +206,7 @@ class Function:
         self.config = config
         # resolved now: an unknown name has to be found before the run
         self._condition = as_condition(component("conditions", config.name))
+        self.says = getattr(self._condition, "says", ("?", config.name))
 
     def __call__(self, seen: EdgeInput) -> bool:
         return self._condition(seen)

@@ -33,7 +33,7 @@ from axil import MISSING
 from axil.plugin import EdgeInput, check_time, did_you_mean
 from axil_control.errors import ExpressionError
 
-Value = Callable[[EdgeInput], Any]
+Value = Callable[[EdgeInput], object]
 Key = str | int
 
 LONGEST: Final = 10_000
@@ -54,7 +54,7 @@ class Expression:
     'none'
     """
 
-    __slots__ = ("_value", "reads", "text")
+    __slots__ = ("_value", "reads", "says", "text")
 
     def __init__(self, text: str) -> None:
         """Raises: ExpressionError (AX600), with the column."""
@@ -63,8 +63,10 @@ class Expression:
         self._value = reader.whole()
         self.reads: frozenset[tuple[str, str]] = frozenset(reader.reads)
         """The fields of ``message`` and ``state`` that it looks at."""
+        self.says = reader.formula(self._value)
+        """The same as plain data: see "Facts for the check" in the reference of plugins."""
 
-    def __call__(self, seen: EdgeInput) -> Any:
+    def __call__(self, seen: EdgeInput) -> object:
         return self._value(seen)
 
     def holds(self, seen: EdgeInput) -> bool:
@@ -75,7 +77,7 @@ class Expression:
         return f"Expression({self.text!r})"
 
 
-def is_true(value: Any) -> bool:
+def is_true(value: object) -> bool:
     """Return the truth of a value; what has none (an array, say) is false."""
     try:
         return bool(value)
@@ -114,19 +116,19 @@ def path_of(text: str) -> tuple[Key, ...]:
     return tuple(keys)
 
 
-def follow(value: Any, keys: Sequence[Key]) -> Any:
+def follow(value: object, keys: Sequence[Key]) -> object:
     """Return the value that the keys lead to, through mappings, sequences and declared fields;
     ``MISSING`` where they lead nowhere.
     """
     for key in keys:
         if isinstance(value, Mapping):
-            there = cast("Mapping[Any, Any]", value)
+            there = cast("Mapping[object, object]", value)
             value = there.get(key, MISSING)
             if value is MISSING and isinstance(key, int):
                 value = there.get(str(key), MISSING)
         elif isinstance(key, int):
-            items: Sequence[Any] = (
-                cast("Sequence[Any]", value)
+            items: Sequence[object] = (
+                cast("Sequence[object]", value)
                 if isinstance(value, Sequence) and not isinstance(value, (str, bytes))
                 else ()
             )
@@ -136,14 +138,14 @@ def follow(value: Any, keys: Sequence[Key]) -> Any:
     return value
 
 
-def _declared(value: Any) -> Sequence[str]:
+def _declared(value: object) -> Sequence[str]:
     kind = cast("Any", type(value))
     if dataclasses.is_dataclass(kind):
         return [field.name for field in dataclasses.fields(kind)]
     return tuple(getattr(kind, "model_fields", ()))
 
 
-def root_of(seen: EdgeInput, name: str) -> Any:
+def root_of(seen: EdgeInput, name: str) -> object:
     """Return the start of a path: ``text``, ``message`` or ``state``.
 
     Raises: LimitReached (AX415): the time of the run is over.
@@ -160,7 +162,7 @@ def root_of(seen: EdgeInput, name: str) -> Any:
         and isinstance(payload[-1], dict)
         and "content" in payload[-1]
     ):
-        return cast("list[Any]", payload)[-1]
+        return cast("list[object]", payload)[-1]
     return seen.fields
 
 
@@ -191,7 +193,7 @@ def _is_not_in(item: Any, where: Any) -> bool:
     return isinstance(where, (str, Mapping, Sequence, Set)) and not _is_in(item, where)
 
 
-def _len(value: Any) -> Any:
+def _len(value: object) -> object:
     return len(cast("Any", value)) if isinstance(value, (str, Mapping, Sequence, Set)) else MISSING
 
 
@@ -236,6 +238,8 @@ class _Reader:
         self.text = text
         self.tokens: list[tuple[str, str, int]] = []  # (kind, text, column)
         self.reads: set[tuple[str, str]] = set()
+        self._terms: dict[Value, tuple[Any, ...]] = {}
+        self._formulas: dict[Value, object] = {}
         self.next = self.depth = 0
         if len(text) > LONGEST:
             self.fail(LONGEST, f"more than {LONGEST} characters")
@@ -284,6 +288,22 @@ class _Reader:
         if self.take(text) is None:
             self.fail(self.peek()[2], f"expected {text!r}, found {self.peek()[1]!r}")
 
+    def formula(self, value: Value) -> object:
+        """Return what the truth of a value means, as plain data."""
+        term = self._terms.get(value)
+        if term is not None:
+            return is_true(term[1]) if term[0] == "value" else ("truth", term[1])
+        return self._formulas.get(value, ("?", f"{self.text}#{id(value)}"))
+
+    def _joined(self, parts: list[Value], word: str) -> Value:
+        wanted = word == "or"
+
+        def joined(seen: EdgeInput) -> object:
+            return _first(parts, seen, wanted)
+
+        self._formulas[joined] = (word, *map(self.formula, parts))
+        return joined
+
     def whole(self) -> Value:
         value = self.either()
         kind, text, column = self.peek()
@@ -299,13 +319,13 @@ class _Reader:
         parts = [self.both()]
         while self.take("or"):
             parts.append(self.both())
-        return parts[0] if len(parts) == 1 else lambda seen: _first(parts, seen, True)
+        return parts[0] if len(parts) == 1 else self._joined(parts, "or")
 
     def both(self) -> Value:
         parts = [self.negated()]
         while self.take("and"):
             parts.append(self.negated())
-        return parts[0] if len(parts) == 1 else lambda seen: _first(parts, seen, False)
+        return parts[0] if len(parts) == 1 else self._joined(parts, "and")
 
     def negated(self) -> Value:
         count = 0
@@ -315,7 +335,13 @@ class _Reader:
         if not count:
             return value
         odd = count % 2 == 1
-        return lambda seen: is_true(value(seen)) is not odd
+
+        def turned(seen: EdgeInput) -> bool:
+            return is_true(value(seen)) is not odd
+
+        formula = self.formula(value)
+        self._formulas[turned] = ("not", formula) if odd else formula
+        return turned
 
     def compared(self) -> Value:
         left = self.value()
@@ -335,22 +361,29 @@ class _Reader:
         if self.take(*COMPARISONS) is not None:
             self.fail(column, "a second comparison", "Join two comparisons with and.")
         compare = COMPARISONS[sign]
-        return lambda seen: compare(left(seen), right(seen))
+
+        def compared(seen: EdgeInput) -> bool:
+            return compare(left(seen), right(seen))
+
+        a, b = self._terms.get(left), self._terms.get(right)
+        if a is not None and b is not None:
+            self._formulas[compared] = _comparison(sign, a, b)
+        return compared
 
     def value(self) -> Value:
         kind, text, column = self.peek()
         self.next += 1
         if kind == "number":
-            return _constant(_number(text))
+            return self._constant(_number(text))
         if kind == "string":
-            return _constant(
+            return self._constant(
                 re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[0]), text[1:-1], flags=re.DOTALL)
             )
         if kind == "name" and text not in WORDS:
             return self.named(text, column)
         if text == "-" and self.peek()[0] == "number":
             self.next += 1
-            return _constant(-_number(self.tokens[self.next - 1][1]))
+            return self._constant(-_number(self.tokens[self.next - 1][1]))
         if text in ("(", "["):
             self.depth += 1
             if self.depth > DEEPEST:
@@ -367,18 +400,32 @@ class _Reader:
             parts.append(self.either())
             if self.take(",") is None:
                 break
-        return lambda seen: [part(seen) for part in parts]
+
+        def listed(seen: EdgeInput) -> list[object]:
+            return [part(seen) for part in parts]
+
+        terms = [self._terms.get(part, ("?",)) for part in parts]
+        if all(term[0] == "value" for term in terms):
+            self._terms[listed] = ("value", [term[1] for term in terms])
+        return listed
 
     def named(self, name: str, column: int) -> Value:
         if name in LITERALS:
-            return _constant(LITERALS[name])
+            return self._constant(LITERALS[name])
         if self.peek()[1] == "(" and self.peek()[0] == "sign":
             if name != "len":
                 self.fail(column, f"{name!r} cannot be called", "Only len can.")
             self.next += 1
             inner = self.either()
             self.need(")")
-            return lambda seen: _len(inner(seen))
+
+            def length(seen: EdgeInput) -> object:
+                return _len(inner(seen))
+
+            term = self._terms.get(inner)
+            if term is not None and term[0] == "path":
+                self._terms[length] = ("path", ("len", *term[1]))
+            return length
         if name not in ROOTS:
             hint = (
                 did_you_mean(name, ROOTS)
@@ -388,7 +435,19 @@ class _Reader:
         keys = self.steps()
         if keys and isinstance(keys[0], str):
             self.reads.add((name, keys[0]))
-        return lambda seen: follow(root_of(seen, name), keys)
+
+        def followed(seen: EdgeInput) -> object:
+            return follow(root_of(seen, name), keys)
+
+        self._terms[followed] = ("path", (name, *keys))
+        return followed
+
+    def _constant(self, value: object) -> Value:
+        def constant(seen: EdgeInput) -> object:
+            return value
+
+        self._terms[constant] = ("value", value)
+        return constant
 
     def steps(self) -> tuple[Key, ...]:
         keys: list[Key] = []
@@ -420,13 +479,27 @@ def _number(text: str) -> int | float:
     return int(text) if text.isdecimal() else float(text)
 
 
-def _constant(value: Any) -> Value:
-    return lambda seen: value
+_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
-def _first(parts: Sequence[Value], seen: EdgeInput, wanted: bool) -> Any:
+def _comparison(sign: str, left: tuple[object, ...], right: tuple[object, ...]) -> object:
+    """Return a comparison of two terms as plain data: a path with a constant, where it is one."""
+    kinds = left[0], right[0]
+    if kinds == ("value", "value"):
+        return COMPARISONS[sign](left[1], right[1])
+    if kinds == ("path", "value"):
+        return (sign, left[1], right[1])
+    if kinds == ("value", "path") and sign in _MIRRORED:
+        return (_MIRRORED[sign], right[1], left[1])
+    if kinds == ("value", "path"):
+        holds = ("has", right[1], left[1])
+        return holds if sign == "in" else ("lacks", right[1], left[1])
+    return ("?", f"{left[1]} {sign} {right[1]}")
+
+
+def _first(parts: Sequence[Value], seen: EdgeInput, wanted: bool) -> object:
     """Return the first part whose truth is as wanted, else the last."""
-    value: Any = MISSING
+    value: object = MISSING
     for part in parts:
         value = part(seen)
         if is_true(value) is wanted:

@@ -177,7 +177,7 @@ class _Fields:
                 f'"{self._node}" runs once per item of the list in "{self._over}", and {came}.',
                 "Bring a list in that field, or name the field that holds one in over.",
             )
-        items = list(cast("Sequence[Any]", found))
+        items = list(cast("Sequence[object]", found))
         if len(items) > self._most:
             raise _too_many(f'"{self._over}" has', self._most)
         return fields, items
@@ -239,11 +239,12 @@ class Map:
     def __init__(self, config: MapConfig | None = None, **settings: Unpack[MapKeywords]) -> None:
         """Take ``config``, or its settings by name."""
         self.config = config or MapConfig.model_validate(settings)
+        self.repeats = self.config.max_items
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         return _Fanned(node, self.config, self._run)
 
-    async def _run(self, fan: _Fan, static: Any, items: list[Any]) -> Out:
+    async def _run(self, fan: _Fan, static: object, items: list[object]) -> Out:
         outputs = await fan.layer([[item] for item in items], static)
         return fan.items.out(outputs, fan.changes())
 
@@ -264,7 +265,7 @@ class Tree:
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         return _Fanned(node, self.config, self._run)
 
-    async def _run(self, fan: _Fan, static: Any, items: list[Any]) -> Out:
+    async def _run(self, fan: _Fan, static: object, items: list[object]) -> Out:
         size = self.config.group_size
         for layer in range(MOST_LAYERS):
             groups = [items[at : at + size] for at in range(0, len(items), size)]
@@ -335,8 +336,8 @@ class _Fan:
         self._written: list[Any] = []
 
     async def layer(
-        self, groups: Sequence[list[Any]], static: Any, *name: int, is_group: bool = False
-    ) -> list[Any]:
+        self, groups: Sequence[list[object]], static: object, *name: int, is_group: bool = False
+    ) -> list[object]:
         """Run each group in a frame of its own; return their outputs in order."""
         from axil.driver import Pause
 
@@ -373,7 +374,7 @@ class _Fan:
             state = state.apply(state.schema.check({self.field: payload[self.field]}))
         return await self._ctx.run(self._plan, payload, name=name, state=state)
 
-    def changes(self) -> Any:
+    def changes(self) -> dict[str, object]:
         """Return all that was written so far, as one delta."""
         return combine_deltas(self._entry.schema, self._written)
 
@@ -390,7 +391,7 @@ def _worst(errors: Sequence[BaseException]) -> BaseException:
 # ---------------------------------------------------------------------- as node types
 
 
-def _body_is_one(body: dict[str, Any]) -> dict[str, Any]:
+def _body_is_one(body: dict[str, object]) -> dict[str, object]:
     node = isinstance(body.get("type"), str) and body.keys() <= {"type", "config"}
     if not node and ("type" in body or not isinstance(body.get("nodes"), list)):
         raise ValueError("AX605 expected a node {type, config}, or a graph with nodes and edges.")
@@ -437,7 +438,7 @@ class MapNode:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def scope(self, node: str, setting: CompileOptions) -> Any:
+    def scope(self, node: str, setting: CompileOptions) -> object:
         return _wrapped("map", self.config, node, setting)
 
 
@@ -459,5 +460,5 @@ class TreeNode:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def scope(self, node: str, setting: CompileOptions) -> Any:
+    def scope(self, node: str, setting: CompileOptions) -> object:
         return _wrapped("tree", self.config, node, setting)

@@ -75,7 +75,7 @@ class Human:
         self.config = config or self.Config()
         self._late, self._others = self.config.late or "", frozenset[str]()
 
-    def bind(self, out_edges: list[Any]) -> None:
+    def bind(self, out_edges: list[object]) -> None:
         """Called when the plan is made: ``late`` is one of the nodes that it leads to.
 
         Raises: BindingError (AX611).
@@ -86,7 +86,7 @@ class Human:
             check_receivers("late", [self._late], receivers)
             self._others = frozenset(receivers) - {self._late}
 
-    async def run(self, messages: list[Message], ctx: Context) -> Any:
+    async def run(self, messages: list[Message], ctx: Context) -> object:
         config, description = self.config, self.config.description or ""
         question = Question(
             text=shown(messages) or description,
@@ -103,7 +103,7 @@ class Human:
         return Out(answer, to=self._others)
 
 
-def answered(answer: Any) -> Any:
+def answered(answer: object) -> object:
     """Return an answer as output: text and parts become one user message; messages and fields
     stay.
     """
@@ -112,6 +112,6 @@ def answered(answer: Any) -> Any:
     if is_messages(answer) and answer:
         return as_messages(answer)
     if isinstance(answer, Mapping):
-        fields = dict(cast("Mapping[str, Any]", answer))
+        fields = dict(cast("Mapping[str, object]", answer))
         return [{"role": "user", **fields}] if "content" in fields else fields
     return [message(answer if isinstance(answer, list) else render(answer))]

@@ -16,7 +16,6 @@ that of several messages on such an edge only the last is left.)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -102,7 +101,7 @@ class _Remembering:
         self.mode: Mode = "async" if body.mode in ("async", "scope") else body.mode
         self._single = node.single() if body.mode == "scope" else None
 
-    def __call__(self, task: Task, ctx: Context, /) -> Any:
+    def __call__(self, task: Task, ctx: Context, /) -> object:
         messages = received(ctx.local.get("inbox", ()), task.tokens)
         if self.mode == "async":
             return self._awaited(task, ctx, messages)
@@ -128,7 +127,7 @@ class _Remembering:
         if self._window:
             stays += own(as_messages(out.output), self._node.name)
         field = local_field(ctx.activation.node)
-        written: Mapping[str, Any] = out.delta.get(field) or {}
+        written: Mapping[str, object] = out.delta.get(field) or {}
         delta = {**out.delta, field: {**ctx.local, **written, "inbox": stays}}
         return Out(out.output, Changes(delta) if type(out.delta) is Changes else delta, out.to)
 

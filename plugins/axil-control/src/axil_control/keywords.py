@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from axil_control.parts import Split
 
@@ -19,7 +19,7 @@ class MapKeywords(TypedDict, total=False):
     item: str
     """With over: the field in which the node gets its item; empty: the same name."""
 
-    split: Split | str | Mapping[str, Any] | None
+    split: Split | str | Mapping[str, object] | None
     """What an item is: message, regex or json_path."""
 
     max_parallel: int
@@ -46,7 +46,7 @@ class TreeKeywords(TypedDict, total=False):
     item: str
     """With over: the field in which the node gets its item; empty: the same name."""
 
-    split: Split | str | Mapping[str, Any] | None
+    split: Split | str | Mapping[str, object] | None
     """What an item is: message, regex or json_path."""
 
     max_parallel: int

@@ -47,14 +47,14 @@ class LoopOptions(SubgraphOptions, total=False):
     """The settings of a loop, and the options of a node."""
 
     max_iterations: int | None
-    terminate_condition_function: Callable[..., Any] | None
-    model: Any
+    terminate_condition_function: Callable[..., object] | None
+    model: object
     terminate_condition_prompt: str | None
-    judge: Any
-    initial_messages: Mapping[str, Any] | None
-    memories: Any
-    tools: Any
-    retrievers: Any
+    judge: object
+    initial_messages: Mapping[str, object] | None
+    memories: object
+    tools: object
+    retrievers: object
 
 
 class NotSetYet(KeyError):
@@ -63,19 +63,19 @@ class NotSetYet(KeyError):
     """
 
 
-class _StopFields(dict[str, Any]):
+class _StopFields(dict[str, object]):
     """The fields as a stop function sees them: ``[name]`` of one that is not set yet raises
     ``NotSetYet``, and ``get`` gives its default.
     """
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         value = super().__getitem__(name)
         if isinstance(value, str) and value == NOT_SET:
             raise NotSetYet(name)
         return value
 
     # the usual signature
-    def get(self, name: str, default: Any = None) -> Any:  # type: ignore[override]
+    def get(self, name: str, default: object = None) -> object:  # type: ignore[override]
         try:
             return self[name]
         except KeyError:
@@ -93,7 +93,7 @@ class _StopAttributes(Attributes):
         super().__init__(known)
         self.written, self.assigned, self._unset = known.written, known.assigned, unset
 
-    def __missing__(self, name: str) -> Any:
+    def __missing__(self, name: str) -> object:
         raise NotSetYet(name) if name in self._unset else KeyError(name)
 
 
@@ -130,14 +130,14 @@ class Loop(Graph):
         max_iterations: int | None = 10,
         *,
         state: Any = None,
-        terminate_condition_function: Callable[..., Any] | None = None,
-        model: Any = None,
+        terminate_condition_function: Callable[..., object] | None = None,
+        model: object = None,
         terminate_condition_prompt: str | None = None,
-        judge: Any = None,
-        initial_messages: Mapping[str, Any] | None = None,
-        memories: Any = None,
-        tools: Any = None,
-        retrievers: Any = None,
+        judge: object = None,
+        initial_messages: Mapping[str, object] | None = None,
+        memories: object = None,
+        tools: object = None,
+        retrievers: object = None,
         **options: Unpack[GraphOptions],
     ) -> None:
         """``judge``: has ``async decide(fields, attributes, ctx) -> bool``; ``model`` with a prompt
@@ -174,10 +174,10 @@ class Loop(Graph):
 
         @classmethod
         def create_in(  # type: ignore[override]  # its settings are its own
-            cls, graph: Graph, /, *args: Any, **options: Unpack[LoopOptions]
+            cls, graph: Graph, /, *args: object, **options: Unpack[LoopOptions]
         ) -> Self: ...
 
-    def set_initial_messages(self, messages: Mapping[str, Any]) -> None:
+    def set_initial_messages(self, messages: Mapping[str, object]) -> None:
         """Set the fields that the controller holds before the first input."""
         self.check_open()
         self._first = dict(messages)
@@ -328,7 +328,7 @@ class Loop(Graph):
                 )
 
 
-def _is_switch(component: Any) -> bool:
+def _is_switch(component: object) -> bool:
     return hasattr(component, "condition_binding") or isinstance(component, (Switch, Router))
 
 
@@ -345,10 +345,10 @@ class Controller:
         most: int | None,
         stop: Callable[..., Any] | None,
         judge: Any,
-        first: Mapping[str, Any],
+        first: Mapping[str, object],
         fed_back: Sequence[str],
         targets: Sequence[str],
-        given: Sequence[Any] = (),
+        given: Sequence[object] = (),
         pushed: Collection[str] = (),
         is_typed: bool = False,
     ) -> None:
@@ -382,7 +382,7 @@ class Controller:
         return self._end(dict(asked.items()), attributes, is_met=is_met)
 
     async def _begin_async(
-        self, inputs: dict[str, Any], attributes: Attributes, ctx: Context
+        self, inputs: dict[str, object], attributes: Attributes, ctx: Context
     ) -> Out:
         fields = self._counted(inputs, attributes, ctx.local)
         is_met = False
@@ -399,7 +399,7 @@ class Controller:
         return self._end(fields, attributes, is_met=is_met)
 
     async def _begin_in_state(
-        self, inputs: dict[str, Any], state: Any, attributes: Attributes, ctx: Context
+        self, inputs: dict[str, object], state: object, attributes: Attributes, ctx: Context
     ) -> Out:
         fields = self._counted(inputs, attributes, ctx.local)
         is_met = False
@@ -434,7 +434,7 @@ class Controller:
         if self.stop is None:
             return False
         memories, tools, retrievers = (*self._given, None, None, None)[:3]
-        ways: dict[str, Any] = {
+        ways: dict[str, object] = {
             "inputs": fields,
             "input": fields,
             "message": fields,
@@ -446,7 +446,7 @@ class Controller:
         }
         return self._stop(**{name: ways[way] for name, way in self._wanted.items()})
 
-    def _end(self, fields: dict[str, Any], attributes: Attributes, *, is_met: bool) -> Out:
+    def _end(self, fields: dict[str, object], attributes: Attributes, *, is_met: bool) -> Out:
         """Send the fields into the body, or out of the loop."""
         most, count = self.most, attributes["current_iteration"]
         is_spent = most is not None and most > 0 and count > most

@@ -21,7 +21,9 @@ SECONDS: Final = {"seconds": 1.0, "minutes": 60.0, "hours": 3600.0}
 class LoopCounter:
     """``loop_counter``: sends its message at the Nth firing, and nothing before."""
 
-    inline = True
+    inline = gives_one = True
+    writes = frozenset[str]()
+    model_calls = 0
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """The conditions under which ``loop_counter`` sends, and its message."""
@@ -39,6 +41,11 @@ class LoopCounter:
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
+
+    @property
+    def sends_at(self) -> int:
+        """The firing before which it sends nothing."""
+        return self.config.max_iterations
 
     def run(self, local: dict[str, Any]) -> Any:
         config = self.config
@@ -61,6 +68,8 @@ class LoopTimer:
     """
 
     inline = True
+    writes = frozenset[str]()
+    model_calls = 0
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """The conditions under which ``loop_timer`` sends, and its message."""

@@ -28,7 +28,7 @@ def send_nothing() -> Out:
     return Out([], to=frozenset())
 
 
-def forwarded(payloads: Sequence[Any]) -> Any:
+def forwarded(payloads: Sequence[object]) -> Any:
     """Return all that came, unchanged: one list of messages, or fields folded into one mapping."""
     some = [payload for payload in payloads if payload]
     if all(is_messages(payload) for payload in some or payloads):
@@ -43,6 +43,9 @@ class Constant:
 
     inline = True
     reply_name = "its text"
+    gives_one = always = True
+    writes = frozenset[str]()
+    model_calls = 0
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """The text of ``literal``."""
@@ -54,6 +57,8 @@ class Constant:
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.text = config.content
+        """The only text that it gives."""
 
     def run(self) -> list[Message]:
         return [message(self.config.content, self.config.role, preserve_role=True)]
@@ -62,7 +67,9 @@ class Constant:
 class Passthrough:
     """``passthrough``: what came in, or the last of it; an empty user message, if nothing came."""
 
-    inline = True
+    inline = always = True
+    writes = frozenset[str]()
+    model_calls = 0
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """The messages that ``passthrough`` repeats."""
@@ -89,7 +96,9 @@ class Vote:
     Blank texts do not count.
     """
 
-    inline = True
+    inline = gives_one = True
+    writes = frozenset[str]()
+    model_calls = 0
 
     examples: tuple[dict[str, str], ...] = ({}, {"pattern": "ANSWER: *(.+)"})
 
@@ -113,9 +122,9 @@ class Vote:
         match = self._pattern.search(text)
         return "" if match is None else match.group(min(1, self._pattern.groups)) or ""
 
-    def run(self, payloads: list[Any]) -> Any:
+    def run(self, payloads: list[object]) -> object:
         """Return the most frequent vote."""
-        last: dict[Any, str] = {}
+        last: dict[object, str] = {}
         for position, payload in enumerate(payloads):
             for m in as_messages(payload):
                 last[m.get("source") or position] = self._vote(text_of(m))

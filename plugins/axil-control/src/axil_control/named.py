@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 def component(
     kind: str,
     name: str,
-    config: Mapping[str, Any] | None = None,
+    config: Mapping[str, object] | None = None,
     *,
     where: str = "",
     setting: CompileOptions | None = None,
-) -> Any:
+) -> object:
     """Return a registered component, configured.
 
     Raises: UnknownComponent, ComponentBlocked, PluginLoadError, ConfigError.
@@ -31,7 +31,7 @@ def component(
     return make_component(found, config or {}, where)
 
 
-def is_plain(found: Any) -> bool:
+def is_plain(found: object) -> bool:
     """Return whether a component is a plain function of the text."""
     return callable(found) and not isinstance(found, type) and not hasattr(type(found), "Config")
 

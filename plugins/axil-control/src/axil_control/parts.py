@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, Field, field_validator
 
@@ -96,7 +96,7 @@ class ByPath(BaseModel, extra="forbid", frozen=True):
         return [{**m, "content": render(item)} for item in found_at(data, self.config.json_path)]
 
 
-def _named(value: str | Mapping[str, Any] | None) -> Any:
+def _named(value: str | Mapping[str, object] | None) -> object:
     return {"type": value or "message"} if value is None or isinstance(value, str) else value
 
 
@@ -135,7 +135,7 @@ def keys_of(path: str) -> tuple[Key, ...]:
     return tuple(keys)
 
 
-def found_at(data: Any, path: str) -> list[Any]:
+def found_at(data: object, path: str) -> list[object]:
     """Return the items that a path leads to: a list's elements, or the one value, or none.
 
     Raises: InputError (AX630): the path asks for every element of something that has none.
@@ -148,12 +148,12 @@ def found_at(data: Any, path: str) -> list[Any]:
         values = [found for value in values if (found := follow(value, (key,))) is not MISSING]
     if spread or not values or not isinstance(values[0], list):
         return values
-    return cast("list[Any]", values[0])
+    return cast("list[object]", values[0])
 
 
-def _elements(value: Any, path: str) -> Sequence[Any]:
+def _elements(value: object, path: str) -> Sequence[object]:
     if isinstance(value, list):
-        return cast("list[Any]", value)
+        return cast("list[object]", value)
     raise InputError(
         "AX630",
         f"the path {path} asks for every element of {_described(value)}.",
@@ -161,8 +161,8 @@ def _elements(value: Any, path: str) -> Sequence[Any]:
     )
 
 
-def _described(value: Any) -> str:
+def _described(value: object) -> str:
     if isinstance(value, Mapping):
-        names = format_names([str(key) for key in cast("Mapping[Any, Any]", value)])
+        names = format_names([str(key) for key in cast("Mapping[object, object]", value)])
         return f"a mapping with {names or 'no keys'}"
     return f"{value!r:.60}"

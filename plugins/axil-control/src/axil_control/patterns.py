@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
@@ -39,13 +39,13 @@ class GroupConfig(PatternConfig, frozen=True):
 
     @field_validator("group", mode="before")
     @classmethod
-    def _digits_are_a_number(cls, value: Any) -> Any:
+    def _digits_are_a_number(cls, value: object) -> object:
         if isinstance(value, str):
             return int(value) if value.isdecimal() else value or None
         return value
 
     @model_validator(mode="after")
-    def _group_is_there(self) -> Any:
+    def _group_is_there(self) -> Self:
         pattern, group = self.compiled(), self.group
         there = (
             group in pattern.group_names

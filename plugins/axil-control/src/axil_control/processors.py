@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, Field, field_validator
 
@@ -48,7 +48,7 @@ class RegexExtract:
         self.config = config
         self._pattern = config.compiled()
 
-    def __call__(self, seen: EdgeInput) -> Any:
+    def __call__(self, seen: EdgeInput) -> object:
         config = self.config
         matches = (config.taken(match) for match in self._pattern.matches(seen.text))
         texts = (text for text in matches if text is not None)
@@ -166,7 +166,7 @@ class Function:
         # resolved now: an unknown name has to be found before the run
         self._process = as_processor(component("processors", config.name))
 
-    def __call__(self, seen: EdgeInput) -> Any:
+    def __call__(self, seen: EdgeInput) -> object:
         return self._process(seen)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -14,7 +14,7 @@ _OWN = frozenset({"payload", "state", "attributes"})
 """Keys of a graph that say what its state is."""
 
 
-def surroundings(setting: CompileOptions) -> dict[str, Any]:
+def surroundings(setting: CompileOptions) -> dict[str, object]:
     """Return where and with what the graph around a node was read: folder, root, trail,
     variables.
     """
@@ -52,7 +52,7 @@ class Subgraph:
         )
 
         @model_validator(mode="after")
-        def _config_is_of_its_type(self) -> Any:
+        def _config_is_of_its_type(self) -> Self:
             if self.type == "file" and not (
                 self.config.keys() == {"path"}
                 and isinstance(self.config["path"], str)
@@ -70,7 +70,7 @@ class Subgraph:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def scope(self, node: str, setting: CompileOptions) -> Any:
+    def scope(self, node: str, setting: CompileOptions) -> object:
         """Return the inner graph.
 
         Raises: SpecError: the file cannot be read or may not be included, or its graph is wrong.

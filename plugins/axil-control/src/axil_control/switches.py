@@ -16,6 +16,7 @@ from axil.plugin import (
     EXIT,
     Body,
     BodyRules,
+    CompileOptions,
     EdgeInput,
     RouteError,
     Task,
@@ -33,7 +34,7 @@ from axil_control.expression import Expression
 from axil_control.messages import forwarded
 from axil_control.named import as_condition, component
 
-Predicate = Callable[..., Any]
+Predicate = Callable[..., object]
 EXIT_NAMES = ("exit", "end", "terminate")
 
 
@@ -99,8 +100,8 @@ class LogicSwitch:
         self._routes = {
             name: _asking(predicate, name) for name, predicate in (routes or {}).items()
         }
-        self._bound: dict[str, Callable[[Any, Any], Any]] = {}
-        self._predicates: Mapping[str, Callable[[Any, Any], Any]] = self._routes
+        self._bound: dict[str, Callable[[object, object], object]] = {}
+        self._predicates: Mapping[str, Callable[[object, object], object]] = self._routes
 
     def condition_binding(self, callback: Predicate, out_edge: Any) -> None:
         """Take ``out_edge`` where ``callback``, given message and perhaps attributes, is true.
@@ -130,7 +131,7 @@ class LogicSwitch:
         self._bound[name] = _asking(callback, name)
         self._predicates = self._bound
 
-    def bind(self, out_edges: list[Any]) -> None:
+    def bind(self, out_edges: list[object]) -> None:
         """Called when the graph is built: every condition belongs to an out-edge.
 
         Raises: BindingError (AX611, AX612).
@@ -143,19 +144,31 @@ class LogicSwitch:
         what, is_whole = ("routes", True) if self._routes else ("a binding", False)
         check_receivers(what, self._predicates, receivers, all_of_them=is_whole)
 
+    @property
+    def forwards(self) -> bool:
+        """True if its output is what came in: a subclass may have a body of its own."""
+        return type(self).run is LogicSwitch.run
+
+    @property
+    def ways(self) -> dict[str, object] | None:
+        """The condition of each target, as plain data; others get nothing. None: all get it."""
+        if not self.forwards or not self._predicates:
+            return None
+        return {name: ("?", f"{id(self)} {name}") for name in self._predicates}
+
     def adapted(self, rules: BodyRules) -> Body:
         """Return the body: in a typed graph the predicates are given the state."""
         is_own = type(self).run is not LogicSwitch.run  # a subclass declares what it takes
         by_state = rules.view is not None and not is_own
         return as_body(self._by_state if by_state else self.run, rules, inline=True)
 
-    def run(self, inputs: dict[str, Any], attributes: Any) -> Out:
+    def run(self, inputs: dict[str, object], attributes: object) -> Out:
         return Out(without_views(inputs), to=self._taken(inputs, attributes))
 
-    def _by_state(self, inputs: dict[str, Any], state: Any, attributes: Any) -> Out:
+    def _by_state(self, inputs: dict[str, object], state: object, attributes: object) -> Out:
         return Out(without_views(inputs), to=self._taken(state, attributes))
 
-    def _taken(self, message: Any, attributes: Any) -> frozenset[str] | None:
+    def _taken(self, message: object, attributes: object) -> frozenset[str] | None:
         """Return the targets whose predicate holds; None, which is all, without any binding."""
         if not self._predicates:
             return None
@@ -164,7 +177,7 @@ class LogicSwitch:
         )
 
 
-def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
+def _asking(callback: Predicate, name: str) -> Callable[[object, object], object]:
     """Return the callback with two arguments, whatever it takes."""
     if not callable(callback):
         raise BindingError(
@@ -185,7 +198,7 @@ def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
         text = f"the condition for {name}: {found.message}"
         raise BindingError("AX613", text, found.hint) from None
 
-    def asks(message: Any, attributes: Any) -> Any:
+    def asks(message: object, attributes: object) -> object:
         ways = {"attributes": attributes}
         return call(**{name: ways.get(way, message) for name, way in wanted.items()})
 
@@ -196,7 +209,7 @@ _ASKED = ("inputs", "attributes")
 _SAME = {"input": "inputs", "message": "inputs"}
 
 
-def seen_by(payloads: Sequence[Any], task: Task) -> EdgeInput:
+def seen_by(payloads: Sequence[object], task: Task) -> EdgeInput:
     """Return all that came, as conditions see it."""
     return EdgeInput(forwarded(payloads), task.state)
 
@@ -209,7 +222,9 @@ class Switch:
     examples = ({"routes": {"short": "len(text) < 100", "long": "len(text) >= 100"}},)
     example_targets = ("short", "long")
 
-    inline = True
+    inline = forwards = True
+    writes = frozenset[str]()
+    model_calls = 0
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """The conditions."""
@@ -226,7 +241,7 @@ class Switch:
 
         @field_validator("routes")
         @classmethod
-        def _conditions_can_be_read(cls, routes: dict[str, Any]) -> dict[str, Any]:
+        def _conditions_can_be_read(cls, routes: dict[str, object]) -> dict[str, object]:
             for target, condition in routes.items():
                 if isinstance(condition, str):
                     Expression(condition)
@@ -238,13 +253,13 @@ class Switch:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self._conditions: dict[str, Callable[[EdgeInput], Any]] | None = None
+        self._conditions: dict[str, Callable[[EdgeInput], object]] | None = None
         self.reads = frozenset[tuple[str, str]]().union(
             *(Expression(text).reads for text in config.routes.values() if isinstance(text, str))
         )
         self._otherwise = [] if config.otherwise is None else [config.otherwise]
 
-    def bind(self, out_edges: list[Any], setting: Any = None) -> None:
+    def bind(self, out_edges: list[object], setting: CompileOptions | None = None) -> None:
         """Called when the plan is made: targets are known and conditions found.
 
         Raises: BindingError, and as ``component``.
@@ -262,7 +277,19 @@ class Switch:
             target: _condition(given, target, setting) for target, given in routes.items()
         }
 
-    def run(self, payloads: list[Any], task: Task) -> Out:
+    @property
+    def ways(self) -> dict[str, object] | None:
+        """As of ``LogicSwitch``."""
+        if self._conditions is None:
+            return None
+        given = zip(self._conditions.items(), self.config.routes.values(), strict=True)
+        ways = {target: _says(route, condition) for (target, condition), route in given}
+        none = ("not", ("or", *ways.values()))
+        for target in self._otherwise:
+            ways[target] = ("or", ways.get(target, False), none)
+        return ways
+
+    def run(self, payloads: list[object], task: Task) -> Out:
         if self._conditions is None:
             self._conditions = {
                 target: _condition(given, target) for target, given in self.config.routes.items()
@@ -272,12 +299,23 @@ class Switch:
         return Out(seen.payload, to=frozenset(taken or self._otherwise))
 
 
-def _is_use(given: Any) -> bool:
-    use = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+def _is_use(given: object) -> bool:
+    use = cast("dict[str, object]", given) if isinstance(given, dict) else {}
     return isinstance(use.get("type"), str) and use.keys() <= {"type", "config"}
 
 
-def _condition(given: Any, target: str, setting: Any = None) -> Callable[[EdgeInput], Any]:
+def _says(given: object, condition: object) -> object:
+    """Return a route's condition as plain data."""
+    if isinstance(given, bool):
+        return given
+    if isinstance(given, str):
+        return Expression(given).says
+    return getattr(condition, "says", ("?", repr(given)))
+
+
+def _condition(
+    given: object, target: str, setting: CompileOptions | None = None
+) -> Callable[[EdgeInput], object]:
     if isinstance(given, bool):
         return lambda seen: given
     if isinstance(given, str):
@@ -290,7 +328,7 @@ def _condition(given: Any, target: str, setting: Any = None) -> Callable[[EdgeIn
 
 def _is_names(value: object) -> TypeGuard[Sequence[str]]:
     return isinstance(value, (list, tuple)) and all(
-        isinstance(each, str) for each in cast("Sequence[Any]", value)
+        isinstance(each, str) for each in cast("Sequence[object]", value)
     )
 
 
@@ -302,7 +340,9 @@ class Router:
     examples = ({"by": "message.next", "otherwise": "done"},)
     example_targets = ("done",)
 
-    inline = True
+    inline = forwards = True
+    writes = frozenset[str]()
+    model_calls = 0
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """The place of the names."""
@@ -332,7 +372,7 @@ class Router:
         self.reads = self._by.reads
         self._targets: list[str] | None = None
 
-    def bind(self, out_edges: list[Any], setting: Any = None) -> None:
+    def bind(self, out_edges: list[object], setting: CompileOptions | None = None) -> None:
         """Called when the plan is made: these are the targets. Raises: BindingError (AX611)."""
         self._targets = list(dict.fromkeys(receiver_of(edge) for edge in out_edges))
         named = [
@@ -344,11 +384,31 @@ class Router:
         targets = [resolve_receiver(name, self._targets) for name in named]
         check_receivers("the router", targets, self._targets)
 
-    def run(self, payloads: list[Any], task: Task) -> Out:
+    @property
+    def ways(self) -> dict[str, object] | None:
+        """As of ``LogicSwitch``."""
+        says: object = self._by.says
+        if self._targets is None or not isinstance(says, tuple) or says[0] != "truth":
+            return None
+        path: object = cast("tuple[object, ...]", says)[1]
+        names, otherwise = self.config.names, self.config.otherwise
+        ways: dict[str, object] = {}
+        for target in self._targets:
+            values = [] if target in names else [target]
+            for value, meant in names.items():
+                targets = [meant] if isinstance(meant, str) else meant
+                if target in (resolve_receiver(each, self._targets) for each in targets):
+                    values.append(value)
+            ways[target] = ("names", path, tuple(values))
+            if otherwise and target == resolve_receiver(otherwise, self._targets):
+                ways[target] = ("or", ways[target], ("not", ("truth", path)))
+        return ways
+
+    def run(self, payloads: list[object], task: Task) -> Out:
         seen = seen_by(payloads, task)
         return Out(seen.payload, to=frozenset(self._chosen(self._by(seen))))
 
-    def _chosen(self, value: Any) -> list[str]:
+    def _chosen(self, value: object) -> list[str]:
         config = self.config
         if value is MISSING or value is None or value == "" or value == []:
             if config.otherwise is None:

@@ -67,7 +67,7 @@ class TemplateTarget:
 class _Rule:
     """Settings within a scope."""
 
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     chooses: Callable[[TemplateTarget], bool] | None = None
     fitted: bool = False
 
@@ -80,7 +80,7 @@ _making: ContextVar[tuple[str, ...]] = ContextVar("axil_template_path", default=
 @contextmanager
 def scoped(
     strength: Strength,
-    settings: Mapping[str, Any],
+    settings: Mapping[str, object],
     chooses: Callable[[TemplateTarget], bool] | None = None,
 ) -> Generator[_Rule]:
     """Let settings hold for the nodes that are made of templates within the block."""
@@ -93,14 +93,14 @@ def scoped(
 
 
 @contextmanager
-def template_defaults(**settings: Any) -> Generator[None]:
+def template_defaults(**settings: object) -> Generator[None]:
     """Give settings to the nodes made of templates within the block, where nothing else does."""
     with scoped("defaults", settings):
         yield
 
 
 @contextmanager
-def template_overrides(**settings: Any) -> Generator[None]:
+def template_overrides(**settings: object) -> Generator[None]:
     """Give settings to the nodes made of templates within the block, whatever templates say."""
     with scoped("overrides", settings):
         yield
@@ -108,7 +108,7 @@ def template_overrides(**settings: Any) -> Generator[None]:
 
 @contextmanager
 def template_defaults_for(
-    path: str = "", /, *, kind: Any = None, **settings: Any
+    path: str = "", /, *, kind: object = None, **settings: object
 ) -> Generator[None]:
     """Do as ``template_defaults``, for the nodes at a path or of a kind.
 
@@ -123,7 +123,7 @@ def template_defaults_for(
 
 @contextmanager
 def template_overrides_for(
-    path: str = "", /, *, kind: Any = None, **settings: Any
+    path: str = "", /, *, kind: object = None, **settings: object
 ) -> Generator[None]:
     """Do as ``template_overrides``, for nodes chosen as by ``template_defaults_for``."""
     with _choosing("overrides_for", path, kind, settings):
@@ -169,12 +169,12 @@ class NodeTemplate(Generic[T]):
     and a ``Factory`` is called.
     """
 
-    def __init__(self, kind: type[T] | Callable[..., Any] | str, /, **settings: Any) -> None:
+    def __init__(self, kind: type[T] | Callable[..., object] | str, /, **settings: object) -> None:
         """Take what ``create_node`` takes: a class, a function, or the name of a node type.
 
         Raises: ControlError (AX615): an object of a node class was given, which can be one node.
         """
-        given: Any = kind
+        given: object = kind
         if not (isinstance(given, (type, str)) or inspect.isroutine(given)):
             raise ControlError(
                 "AX615",
@@ -184,13 +184,13 @@ class NodeTemplate(Generic[T]):
         self.kind: Any = kind
         self.settings: dict[str, Any] = settings
 
-    def __call__(self, **settings: Any) -> NodeTemplate[T]:
+    def __call__(self, **settings: object) -> NodeTemplate[T]:
         return type(self)(self.kind, **{**self.settings, **settings})
 
     def __repr__(self) -> str:
         return f"NodeTemplate({_title(self.kind)}, {', '.join(self.settings)})"
 
-    def create_in(self, graph: Graph, *args: Any, name: str = "", **settings: Any) -> T:
+    def create_in(self, graph: Graph, *args: object, name: str = "", **settings: object) -> T:
         """Make a node of a graph; see ``Graph.create_node``.
 
         Raises: ControlError (AX615): a setting cannot be copied.
@@ -204,8 +204,8 @@ class NodeTemplate(Generic[T]):
             _making.reset(token)
 
     def settings_at(
-        self, path: tuple[str, ...], settings: Mapping[str, Any], *, taken: Callable[[str], bool]
-    ) -> dict[str, Any]:
+        self, path: tuple[str, ...], settings: Mapping[str, object], *, taken: Callable[[str], bool]
+    ) -> dict[str, object]:
         """Return the settings of the node at a path, with copies of what is not shared.
 
         Args:
@@ -213,9 +213,9 @@ class NodeTemplate(Generic[T]):
             taken: whether the node takes a setting; what rules say beside that is left out.
         """
         target, known = TemplateTarget(path, self.kind), _rules.get({})
-        layers: dict[Strength, dict[str, Any]] = {}
+        layers: dict[Strength, dict[str, object]] = {}
         for strength in _STRENGTHS:
-            layer = layers[strength] = dict[str, Any]()
+            layer = layers[strength] = dict[str, object]()
             for rule in known.get(strength, ()):
                 if rule.chooses is None or rule.chooses(target):
                     rule.fitted = True
@@ -243,7 +243,7 @@ def path_of(graph: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _taken(kind: Any) -> Callable[[str], bool]:
+def _taken(kind: object) -> Callable[[str], bool]:
     """Return whether what is made of a kind takes a setting."""
     options = _options()
     if isinstance(kind, str):
@@ -289,23 +289,25 @@ _KEPT = (
 )
 
 
-def copied(value: Any, name: str) -> Any:
+def copied(value: object, name: str) -> object:
     """Return the value of a setting for one node.
 
     Raises: ControlError (AX615): it cannot be copied.
     """
     if isinstance(value, Shared):
-        return cast("Shared[Any]", value).value
+        return cast("Shared[object]", value).value
     if isinstance(value, Factory):
-        return cast("Factory[Any]", value).factory()
+        return cast("Factory[object]", value).factory()
     if isinstance(value, _KEPT):
         return cast("Any", value)
     if getattr(value, "__node_template_scope__", "") == "shared" or _is_model(value):
         return value
     if type(value) is dict:
-        return {key: copied(each, name) for key, each in cast("dict[Any, Any]", value).items()}
+        return {
+            key: copied(each, name) for key, each in cast("dict[object, object]", value).items()
+        }
     if type(value) in (list, tuple, set):
-        several = cast("Sequence[Any]", value)
+        several = cast("Sequence[object]", value)
         return cast("Any", type(several))(copied(each, name) for each in several)
     try:
         return copy.deepcopy(value)
@@ -318,9 +320,9 @@ def copied(value: Any, name: str) -> Any:
         ) from error
 
 
-def _is_model(value: Any) -> bool:
+def _is_model(value: object) -> bool:
     return callable(getattr(value, "reply", None)) or callable(getattr(value, "invoke", None))
 
 
-def _title(kind: Any) -> str:
+def _title(kind: object) -> str:
     return kind if isinstance(kind, str) else getattr(kind, "__name__", repr(kind))

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
+from axil.plugin import without_secrets
 from axil_devall.errors import StoreError
 from axil_models import in_thread
 
@@ -163,7 +164,9 @@ class NotesFile:
 
     def _add(self, note: Note) -> None:
         self._read()
-        line = f"{json.dumps(note, ensure_ascii=False)}\n".encode("utf-8", "replace")
+        line = f"{json.dumps(without_secrets(note), ensure_ascii=False)}\n".encode(
+            "utf-8", "replace"
+        )
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)

@@ -196,9 +196,12 @@ class Files:
             hint = f"Paths are relative to {os.path.realpath(around.root or '.')}."
             raise SpecError(Problem("AX855", f"{where}.file_sources", message, hint))
         self._vectors = around.vectors(config.embedding, where)
-        self._index, self._maker = None, ""
-        if config.embedding is not None and config.index_path:
-            self._index = around.written(config.index_path, f"{where}.index_path")
+        self._index: Path | None = None
+        self._maker = ""
+        # a path that leads out is refused also where nothing is kept there
+        index = config.index_path and around.written(config.index_path, f"{where}.index_path")
+        if config.embedding is not None and index:
+            self._index = index
             self._maker = f"{config.embedding.provider}:{config.embedding.model or ''}"
         self._known: dict[Path, tuple[tuple[int, ...], list[str]]] = {}
 

@@ -122,7 +122,11 @@ def check_document(document: Document) -> int:
                     message = f"expected text as key, found {format_value(key)}."
                     raise unfit(keys, message, "Put it into quotes.")
                 size += len(key)
-                waiting.append((item, (*keys, key)))
+                if type(item) is str and len(keys) < MAX_DEPTH and item.isascii():
+                    size += len(item)  # most values: nothing more is asked of them
+                    count += 1
+                else:
+                    waiting.append((item, (*keys, key)))
         elif isinstance(value, list):
             waiting.extend((item, (*keys, i)) for i, item in enumerate(cast("list[Any]", value)))
         elif isinstance(value, float) and not math.isfinite(value):

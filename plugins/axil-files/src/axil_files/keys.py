@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from axil import Problem
@@ -41,21 +41,24 @@ def literal_keys(document: Document) -> Iterator[Problem]:
     waiting: list[tuple[Any, KeyPath]] = [(document.data, ())]
     while waiting:
         value, keys = waiting.pop()
-        if isinstance(value, Mapping):
-            named = cast("Mapping[Any, Any]", value)
-            waiting += [(each, (*keys, str(key))) for key, each in reversed([*named.items()])]
+        if isinstance(value, dict):
+            named = reversed(cast("dict[Any, Any]", value).items())
+            waiting += [(each, (*keys, str(key))) for key, each in named if _is_long(each)]
         elif isinstance(value, list):
-            items = cast("list[Any]", value)
-            waiting += [(each, (*keys, at)) for at, each in reversed([*enumerate(items)])]
+            items = reversed([*enumerate(cast("list[Any]", value))])
+            waiting += [(each, (*keys, at)) for at, each in items if _is_long(each)]
         elif isinstance(value, str) and (what := _written_out(value, keys)):
             message = f"{what} is written out in the file, and known to everybody who can read it."
             yield Problem("AX178", str(document.place(*keys)), message, _HINT, "warning")
 
 
+def _is_long(value: object) -> bool:
+    """Return whether a value is a text that may be a key, or may hold one."""
+    return isinstance(value, (dict, list)) or (isinstance(value, str) and len(value) >= _SHORTEST)
+
+
 def _written_out(text: str, keys: KeyPath) -> str:
     """Return what a text has that should not be in a file; empty: nothing."""
-    if len(text) < _SHORTEST:
-        return ""
     if _FORM.search(text):
         return "a key"
     for found in _ADDRESS.finditer(text):

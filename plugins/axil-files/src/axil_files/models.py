@@ -179,6 +179,11 @@ class Cost(Part):
     input: Money
     output: Money
     cached: Money | None = None
+    cache_write: Money | None = None
+    audio_input: Money | None = None
+    audio_output: Money | None = None
+    audio_cached: Money | None = None
+    audio_hour: Money | None = None
 
 
 class Prices(Part):
@@ -186,6 +191,7 @@ class Prices(Part):
 
     models: dict[str, Cost] | None = optional("Money for a million tokens, by model.")
     unknown: Literal["refuse", "ignore"] | Cost | None = optional("refuse, ignore, or a price.")
+    table: Literal["genai_prices"] | None = optional("Where other models are looked up.")
 
 
 class Estimation(Part):

@@ -407,7 +407,7 @@ class Reader:
         names: Mapping[str, int],
         received: Mapping[str, _Received],
     ) -> Iterator[EdgeSpec]:
-        seen: dict[str, int] = {}
+        seen: dict[object, int] = {}
         for i, data in enumerate(items):
             here = (*keys, i)
             if not self._fine(here):
@@ -427,7 +427,9 @@ class Reader:
                     waiting = received[target].waiting
                     waiting.setdefault(edge.process.type, (edge.process, []))[1].append(source)
                 edge = replace(edge, process=None)
-            same = repr(edge)  # which leaves its place out
+            parts = (edge.condition, edge.keys, edge.process, edge.marks, edge.extras)
+            plain = (source, target, edge.trigger, edge.group, edge.carry_data, edge.keys is None)
+            same = repr(edge) if any(parts) else plain  # a repr leaves its place out
             if same in seen:
                 message = f"the same edge exists already: edges[{seen[same]}]."
                 self._problem("AX106", here, message, "Remove one.", warning=True)

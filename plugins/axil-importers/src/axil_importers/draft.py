@@ -104,6 +104,10 @@ class Draft:
             self._fields[key] = _free(name, taken)
         return self._fields[key]
 
+    def fields(self) -> Iterable[tuple[tuple[str, ...], str]]:
+        """Return the fields that were given, each behind what it is for."""
+        return self._fields.items()
+
     def node(
         self, name: str, type: str, config: Mapping[str, Any], push: Iterable[str] = (), **more: Any
     ) -> str:

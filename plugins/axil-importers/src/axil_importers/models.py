@@ -31,8 +31,14 @@ TOOLS: Final[Mapping[str, tuple[str, str, str]]] = {
     "duckduckgo_search": ("web_search", "query", "query"),
     "searxng_search": ("web_search", "query", "query"),
     "bing_search": ("web_search", "query", "query"),
+    "custom_search": ("web_search", "query", "query"),
+    "brave_search": ("web_search", "query", "query"),
+    "serp_api": ("web_search", "query", "query"),
+    "web_scraper": ("read_web_page", "url", "url"),
+    "requests_get": ("http_get", "url", "url"),
     "serpapi": ("web_search", "query", "query"),
     "serper": ("web_search", "query", "query"),
+    "web_search": ("web_search", "query", "query"),
     "file_read": ("load_file", "file_path", "path_or_id"),
 }
 """Tools of others, by a part of their name: what stands for them, their argument, and its."""

@@ -12,16 +12,18 @@ _SUBJECTS = {
             unknown_error
         """,
         "memory": "MemoryJournal",
+        "objects": "Bucket ObjectStore RunObjects list_of",
         "queues": """
-            Place Queue QueueState chosen place_of read_queues take_by_priority
+            Place Queue QueueState RULES RunExists STATE Spent chosen place_of read_queues
+            take_by_priority
         """,
         "threads": "admit_run left_behind_error overtaken_error",
         "writers": "GroupCommit RunPart RunWriter",
     },
     "Records as plain data": {
         "rows": """
-            Cut Damage EntryRow damage_of damaged_error entry_row find_cut joined_row row_entries
-            run_info
+            Cut Damage EntryRow damage_of damaged_error data_without_secrets entry_row find_cut
+            joined_row row_entries run_info
         """,
         "sealing": "RowCodec about_row",
         "values": "decode_delta decode_value encode_delta encode_value",
@@ -29,11 +31,18 @@ _SUBJECTS = {
     "Recorders": {
         "recorder": "Recording JournalRecorder answer_entry",
     },
+    "Proofs before a run": {
+        "analysis.bounds": """
+            Bound Bounds Estimate Likely NodeBound bound_data bound_lines bounds_of estimate
+        """,
+        "analysis.findings": "findings",
+    },
     "Inspection of runs": {
         "deadlines": "format_time open_questions",
         "inspection.breakpoints": "Breakpoints",
         "inspection.checks": "CheckResult check_workflow want_lines want_rows",
         "inspection.forks": "Edit fork",
+        "inspection.inputs": "input_schema",
         "inspection.snapshots": "DueFiring Snapshot snapshot",
         "inspection.steps": "Difference RunStep differences steps",
         "migrations": "adapt_entries graph_of_frame recorded_graph",
@@ -43,7 +52,9 @@ _SUBJECTS = {
         """,
         "pictures.outlines": "Outline OutlineNode outline",
         "pictures.picture": "Picture PictureEdge picture_of",
-        "pictures.scopes": "PlanScope cycle_bounds edge_label plan_scopes shortened walk_plan",
+        "pictures.scopes": """
+            PlanScope cycle_bounds edge_label plan_scopes shortened use_label walk_plan
+        """,
         "prompts": "Prompt prompts_of",
         "records": "record_graph version_changes",
         "replay": "ReplayIndex",

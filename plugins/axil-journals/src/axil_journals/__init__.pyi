@@ -1,6 +1,18 @@
 """Names of ``axil_journals`` for type checkers; written by ``make manifests``."""
 
 from axil_journals.aes import Aes as Aes
+from axil_journals.analysis.bounds import (
+    Bound as Bound,
+    Bounds as Bounds,
+    Estimate as Estimate,
+    Likely as Likely,
+    NodeBound as NodeBound,
+    bound_data as bound_data,
+    bound_lines as bound_lines,
+    bounds_of as bounds_of,
+    estimate as estimate,
+)
+from axil_journals.analysis.findings import findings as findings
 from axil_journals.deadlines import (
     accept_answers as accept_answers,
     format_time as format_time,
@@ -35,6 +47,7 @@ from axil_journals.inspection.checks import (
     want_rows as want_rows,
 )
 from axil_journals.inspection.forks import Edit as Edit, fork as fork
+from axil_journals.inspection.inputs import input_schema as input_schema
 from axil_journals.inspection.snapshots import (
     DueFiring as DueFiring,
     Snapshot as Snapshot,
@@ -70,6 +83,12 @@ from axil_journals.migrations import (
     graph_of_frame as graph_of_frame,
     recorded_graph as recorded_graph,
 )
+from axil_journals.objects import (
+    Bucket as Bucket,
+    ObjectStore as ObjectStore,
+    RunObjects as RunObjects,
+    list_of as list_of,
+)
 from axil_journals.pictures.drawing import (
     as_mermaid as as_mermaid,
     as_text as as_text,
@@ -95,13 +114,18 @@ from axil_journals.pictures.scopes import (
     edge_label as edge_label,
     plan_scopes as plan_scopes,
     shortened as shortened,
+    use_label as use_label,
     walk_plan as walk_plan,
 )
 from axil_journals.prompts import Prompt as Prompt, prompts_of as prompts_of
 from axil_journals.queues import (
+    RULES as RULES,
+    STATE as STATE,
     Place as Place,
     Queue as Queue,
     QueueState as QueueState,
+    RunExists as RunExists,
+    Spent as Spent,
     chosen as chosen,
     place_of as place_of,
     read_queues as read_queues,
@@ -120,6 +144,7 @@ from axil_journals.rows import (
     EntryRow as EntryRow,
     damage_of as damage_of,
     damaged_error as damaged_error,
+    data_without_secrets as data_without_secrets,
     entry_row as entry_row,
     find_cut as find_cut,
     joined_row as joined_row,

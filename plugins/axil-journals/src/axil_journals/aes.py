@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil.plugin import JournalError, NotInstalled, install_advice
+from axil.plugin import EnvName, JournalError, NotInstalled, install_advice
 
 if TYPE_CHECKING:
     from axil_journals.keywords import AesKeywords
@@ -34,7 +34,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    variable: str = Field(
+    variable: EnvName = Field(
         default="AXIL_JOURNAL_KEY",
         description="The environment variable that holds the keys.",
     )

@@ -23,7 +23,7 @@ from axil.driver import Frame, Ordinal, RunJournal
 from axil.plugin import JournalError
 
 if TYPE_CHECKING:
-    from axil_journals.queues import Queue
+    from axil_journals.queues import Queue, Spent
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +222,7 @@ class SharedJournal(Journal, Protocol):
         *,
         digests: Collection[str] | None = None,
         without: Collection[str] = (),
+        unknown: Collection[str] = (),
         lost: bool = False,
     ) -> Sequence[str]:
         """Take runs that are due and that no living process holds, in the order of their times.
@@ -229,8 +230,8 @@ class SharedJournal(Journal, Protocol):
         The time of a run that is due ``DUE_NOW`` is when it was last written, so that a timer that
         has come waits for no later submission.
 
-        Runs of a queue are taken by its rules (``axil_journals.Queue``); of those that a dead
-        process had, the rules are not asked again.
+        Runs of a queue are taken by its rules (``axil_journals.Queue``), those that a dead process
+        had as well.
 
         A run is *lost* when the process that held it has died without releasing it, until it is
         written again: this run may be what ended the process. One that is released stays lost.
@@ -239,6 +240,7 @@ class SharedJournal(Journal, Protocol):
             now: seconds since 1970, by the engine's clock.
             digests: only runs of these graphs; None: of all.
             without: runs that the engine cannot load.
+            unknown: graphs whose runs the engine cannot load.
             lost: True: only lost runs; False: only others.
         """
         ...
@@ -255,6 +257,10 @@ class SharedJournal(Journal, Protocol):
 
     def queues(self) -> Sequence[Queue]:
         """Return the queues that have rules or were used, by their names."""
+        ...
+
+    def spend(self, spent: Collection[Spent], now: float) -> Collection[str]:
+        """Count what runs of queues used of models; return those of the queues that limit it."""
         ...
 
     def counts(self, now: float) -> Sequence[RunCount]:

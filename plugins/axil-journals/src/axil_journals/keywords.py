@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypedDict
 
+from axil.plugin import EnvName
+
 
 class AesKeywords(TypedDict, total=False):
     """The settings of ``Aes``; see ``Settings``."""
 
-    variable: str
+    variable: EnvName
     """The environment variable that holds the keys."""
 
     file: Path | str | None

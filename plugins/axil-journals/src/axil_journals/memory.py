@@ -27,6 +27,8 @@ from axil_journals.queues import (
     Place,
     Queue,
     QueueState,
+    RunExists,
+    Spent,
     chosen,
     place_of,
     take_by_priority,
@@ -98,6 +100,8 @@ class MemoryJournal(Recording):
         self._changes = ChangeSignal()
         self._posted = 0
         self._queues: dict[str, QueueState] = {}
+        self.once: dict[tuple[str, str], str] = {}
+        """The last run of each ``Place.once``."""
 
     def open(self, run_id: str) -> JournalWriter:
         return _MemoryWriter(self, run_id)
@@ -151,6 +155,8 @@ class MemoryJournal(Recording):
         if run.is_held:
             raise claimed_error(run_id, "in this process")
         del self.stored[run_id]
+        if self.once.get(name := (run.place.queue, run.place.once)) == run_id:
+            del self.once[name]
         run.is_forgotten = True
         for runs in self.threads.values():
             if run_id in runs:
@@ -169,6 +175,7 @@ class MemoryJournal(Recording):
         *,
         digests: Collection[str] | None = None,
         without: Collection[str] = (),
+        unknown: Collection[str] = (),
         lost: bool = False,
     ) -> Sequence[str]:
         """See ``SharedJournal``; no run is lost, as the journal ends with its process."""
@@ -178,7 +185,8 @@ class MemoryJournal(Recording):
 
         def fits(run_id: str) -> bool:
             digest = self.stored[run_id].header.get("digest", "")
-            return run_id not in without and (digests is None or digest in digests)
+            is_known = digest not in unknown and (digests is None or digest in digests)
+            return is_known and run_id not in without
 
         def take(state: QueueState | None, room: int) -> int:
             if state is None:
@@ -215,9 +223,13 @@ class MemoryJournal(Recording):
     def next_due(self, now: float) -> float | None:
         later = [due for _, due, run_id in self._due if due > now and self._is_due(run_id, due)]
         for name, state in self._queues.items():
-            at = state.next_at()
-            if at is not None and at > now and _QueueRows(self, name, now).due(None, 1, 1):
+            at, rows = state.next_at(), _QueueRows(self, name, now)
+            if at is not None and at > now and rows.due(None, 1, 1):
                 later.append(at)
+            for key, pace in state.keys.items():
+                at = state.key_at(*pace)
+                if at is not None and at > now and rows.has_due(key):
+                    later.append(at)
         return min(later, default=None)
 
     def counts(self, now: float) -> Sequence[RunCount]:
@@ -249,6 +261,12 @@ class MemoryJournal(Recording):
 
     def queues(self) -> Sequence[Queue]:
         return [state.queue for _, state in sorted(self._queues.items())]
+
+    def spend(self, spent: Collection[Spent], now: float) -> Collection[str]:
+        found = [each for each in spent if self.queue_state(each.queue).queue.is_metered]
+        for each in found:
+            self.queue_state(each.queue).spend(each, now)
+        return [each.queue for each in found]
 
     def queue_state(self, name: str) -> QueueState:
         """Return the state of a queue, which is there from now on."""
@@ -343,6 +361,12 @@ class _QueueRows:
                 found.setdefault(run.place.key, []).append((run.due or run.touched, id))
         return [(key, [id for _, id in sorted(found[key])[:most]]) for key in sorted(found)[:keys]]
 
+    def paces(self, keys: Collection[str]) -> Mapping[str, tuple[float, float]]:
+        return {}  # the state in memory has them
+
+    def has_due(self, key: str) -> bool:
+        return any(lane == key for lane, _ in self.due(None, len(self._runs), 1))
+
 
 class _MemoryWriter:
     """A ``JournalWriter`` whose entries are as safe as memory is at once."""
@@ -364,6 +388,8 @@ class _MemoryWriter:
             if run.is_forgotten or run.holder is not None or run.count != self._seen:
                 raise claimed_error(self.run_id, "in this process")
             header = entry.data if entry.kind == "run" else run.header
+            if entry.kind == "run":
+                self._admit(entry, place_of(entry.data))
             if header.get("thread"):
                 runs = self._journal.threads.setdefault(header["thread"], [])
                 stored = self._journal.stored
@@ -381,9 +407,26 @@ class _MemoryWriter:
         run.due = due_of_end(entry.data) if run.ended else DUE_NOW
         if entry.kind == "run":
             run.place = place_of(entry.data)
-            run.due = run.place.start_at or DUE_NOW
+            run.due = run.place.due(run.begun)
             if run.place.queue:
                 self._journal.queue_state(run.place.queue)
+
+    def _admit(self, entry: Entry, place: Place) -> None:
+        """Note the name that one run has at a time. Raises: RunExists."""
+        if not place.once:
+            return
+        journal, name = self._journal, (place.queue, place.once)
+        known = journal.once.get(name, "")
+        run = journal.stored.get(known)
+        if run is not None and run.count and run.ended not in (*ENDED, "parked"):
+            has_begun = run.is_held or run.count > 1
+            if place.debounce_seconds is None or not has_begun:
+                if place.debounce_seconds is not None:
+                    run.entries, run.header, run.place = {1: entry}, entry.data, place
+                    run.due, run.touched = place.due(run.begun), time.time()
+                    journal.released(known, run)
+                raise RunExists(known, place)
+        journal.once[name] = self.run_id
 
     def kept(self) -> None:
         return None

@@ -21,7 +21,7 @@ from axil.driver import (
     Transition,
 )
 from axil.plugin import Changes, CycleBody, JournalError, Plan, Task, without_secrets
-from axil_journals.journal import Entry, Journal
+from axil_journals.journal import Entry, Journal, claimed_error
 from axil_journals.migrations import marked, recorded_graph, thread_state, versions
 from axil_journals.replay import ReplayIndex
 from axil_journals.values import (
@@ -60,10 +60,15 @@ class Beginning(NamedTuple):
 def beginning(
     journal: Journal, plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options
 ) -> Beginning:
-    """Return the beginning of a new run. Raises: JournalError (AX509): the thread is in use."""
+    """Return the beginning of a new run.
+
+    Raises: JournalError: AX506 it was begun elsewhere meanwhile; AX509 the thread is in use.
+    """
     if not options.thread:
         return Beginning(inputs, values)
     runs = journal.thread(options.thread)
+    if options.run_id in runs:
+        raise claimed_error(options.run_id, "since its journal was read")
     for number, run_id in enumerate(reversed(runs)):
         entries = list(journal.entries(run_id))
         ended = ReplayIndex(entries).ended

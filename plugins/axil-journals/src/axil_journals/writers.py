@@ -2,7 +2,7 @@
 
 A ``RunWriter`` turns the entries of its run into rows, in a queue of its own. A caller that needs
 them safe asks the ``GroupCommit`` of the process, which commits the queues of all runs that were
-asked for. What no caller asks for is committed all the same, ``LAG`` seconds later: the items of a
+asked for. What no caller asks for is committed all the same, within ``LAG`` seconds: the items of a
 map that have ended are not worked on again after a crash, though others are at work for hours. Its
 subclasses know the database.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +28,9 @@ from axil_journals.rows import EntryRow, entry_row, joined_row
 Waiter = asyncio.Future[None]
 
 LAG: Final = 0.05
-"""Seconds after which rows are committed that no caller asked for."""
+"""Seconds after which rows are committed that no caller asked for. It is looked for them twice in
+this time, and what was not there before is left for the next look: its caller is about to ask.
+"""
 
 
 class RunWriter(ABC):
@@ -61,12 +64,17 @@ class RunWriter(ABC):
         """Pairs of numbers: of an entry that is committed before or with the deletion of another,
         and of that other."""
         self.fault: AxilError | None = None
-        self.closing = self.is_released = self.is_late = False
+        self.closing = self.is_released = False
+        self.noted: int | None = None
+        """The number of the first row that was there at the last look for rows that no caller had
+        asked for, or of the one before the first since; None: no look is due."""
         self.ended = ""
         """The status with which the run ended, or empty."""
         self.due: float | None = DUE_NOW
         self.header: Mapping[str, Any] = {}
         self.place = Place()
+        self.first: EntryRow | None = None
+        """The beginning of a run of a name, which another one may get (``Place.once``)."""
         self.digest = ""
         """Of the run's graph, if it is to be written."""
         self._known = Compactor[int]()
@@ -95,7 +103,8 @@ class RunWriter(ABC):
         if entry.kind == "run":
             names = ("graph", "thread", "forked_from")
             self.place = place_of(entry.data)
-            places = (self.place.queue, self.place.key)
+            places = (self.place.queue, self.place.key, self.place.once)
+            self.first = row if self.place.once else None
             self.check_names(*(str(entry.data.get(name, "")) for name in names), *places)
             self.digest = str(entry.data.get("digest", ""))
             self.header = {**entry.data, "graph": without_secrets(entry.data.get("graph", ""))}
@@ -110,12 +119,12 @@ class RunWriter(ABC):
         self._next += 1
         self._done = entry if entry.kind == "done" else None
         self.rows.append(row)
-        if not self.is_late:
-            self._group.keep_later(self)
+        if self.noted is None:
+            self._group.keep_later(self, row.seq)
         # behind the row: a thread that reads this finds the row
         self.due = due_of_end(entry.data) if entry.kind == "ended" else DUE_NOW
         if entry.kind == "run":
-            self.due = self.place.start_at or DUE_NOW
+            self.due = self.place.due(time.time())
         self.ended = entry.data["status"] if entry.kind == "ended" else ""
 
     def _joined(self, round: Entry) -> EntryRow | None:
@@ -200,25 +209,39 @@ class GroupCommit(ABC, Generic[W]):
             loop.call_soon(lambda: self.ask(self._turns.pop(loop)))
         return waiter
 
-    def keep_later(self, run: W) -> None:
-        """Have what ``run`` appends committed within ``LAG`` seconds, in the turn of an event loop;
-        where none is running, nothing else is at work meanwhile.
+    def keep_later(self, run: W, seq: int) -> None:
+        """Have the row ``seq`` of ``run``, and what it appends next, committed within ``LAG``
+        seconds, in the turn of an event loop; where none is running, nothing else is at work
+        meanwhile.
         """
         with suppress(RuntimeError):  # no event loop is running
             loop = asyncio.get_running_loop()
-            run.is_late = True
+            run.noted = seq - 1
             if loop in self._late:
                 self._late[loop].append(run)
             else:
-                self._late[loop] = [run]
-                loop.call_later(LAG, self._keep_late, loop)
+                self._look_later(loop, [run])
+
+    def _look_later(self, loop: asyncio.AbstractEventLoop, runs: list[W]) -> None:
+        self._late[loop] = runs
+        loop.call_later(LAG / 2, self._keep_late, loop)
 
     def _keep_late(self, loop: asyncio.AbstractEventLoop) -> None:
         late: list[tuple[W, Waiter | None]] = []
+        fresh: list[W] = []
         for run in self._late.pop(loop):
-            run.is_late = False
-            if run.rows and not run.closing:
-                late.append((run, None))
+            noted, run.noted = run.noted, None
+            with suppress(IndexError):  # a thread has taken the rows
+                first = run.rows[0].seq
+                if run.closing:
+                    continue
+                if noted is not None and first > noted:
+                    run.noted = first
+                    fresh.append(run)
+                else:
+                    late.append((run, None))
+        if fresh:
+            self._look_later(loop, fresh)
         if late:
             self.ask(late)
 

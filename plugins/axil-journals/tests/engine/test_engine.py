@@ -517,6 +517,50 @@ def test_a_run_of_an_unknown_workflow_is_recovered_only_if_find_returns_it(caplo
     within(60, go)
 
 
+def test_the_runs_of_a_graph_that_is_nowhere_to_be_found_are_looked_at_once():
+    asked: list[str] = []
+
+    def find(header: Any) -> Workflow:
+        asked.append(header["digest"])
+        raise EngineError("no such workflow.", id="AX542")
+
+    async def go() -> None:
+        journal, other, own = MemoryJournal(), asking(), workflow(["a"], ["in a", "a out"])
+        async with LocalEngine(journal, loaded=0) as submits:
+            for name in ("one", "two", "three"):
+                await submits.start(other, {}, run_id=name)
+            await submits.start(own, {}, run_id="four")
+        async with LocalEngine(journal, [own], find=find, loaded=1) as engine:
+            assert (await engine.result("four")).status == "done"
+            assert asked == [other.plan.graph.digest]
+            await engine.start(other, {}, run_id="five")  # now it is known
+            await until(lambda: engine.get("two").questions)
+
+    within(60, go)
+
+
+def test_runs_of_a_graph_that_was_unknown_are_looked_at_again_after_a_time(monkeypatch):
+    monkeypatch.setattr("axil_journals.engine.local._UNKNOWN_SECONDS", 0.05)
+    asked: list[str] = []
+    flow = workflow(["a"], ["in a", "a out"])
+
+    def find(header: Any) -> Workflow:
+        asked.append(header["digest"])
+        if len(asked) < 3:
+            raise EngineError("no such workflow.", id="AX542")
+        return flow
+
+    async def go() -> None:
+        journal = MemoryJournal()
+        async with LocalEngine(journal, loaded=0) as submits:
+            await submits.start(flow, {}, run_id="one")
+        async with LocalEngine(journal, find=find, recheck_seconds=0.01) as engine:
+            assert (await engine.result("one")).status == "done"
+        assert len(asked) == 3
+
+    within(60, go)
+
+
 def test_a_run_that_was_recovered_too_often_without_progress_is_not_recovered(caplog):
     flow = workflow(["a"], ["in a", "a out"])
     facts = [Entry("run", data=_header(flow)), *[alone()] * MAX_RECOVERIES]
@@ -624,7 +668,8 @@ def test_only_deaths_of_a_process_with_this_run_alone_are_counted(entries: list[
     within(60, go)
 
 
-def test_lost_runs_begin_one_at_a_time_and_nothing_begins_beside_them():
+def test_lost_runs_begin_one_at_a_time_and_nothing_begins_beside_them(monkeypatch):
+    monkeypatch.setattr("axil_journals.engine.local.TRIAL_SECONDS", 3600.0)
     going, seen = list[str](), list[list[str]]()
     doors = {name: asyncio.Event() for name in ("fresh", "one", "two")}
 
@@ -651,6 +696,135 @@ def test_lost_runs_begin_one_at_a_time_and_nothing_begins_beside_them():
             for name in doors:
                 assert (await engine.result(name)).status == "done"
         assert seen == [["one"], ["two"], ["fresh"]]
+
+    within(60, go)
+
+
+def test_twice_as_many_lost_runs_begin_each_time_that_nothing_happened(monkeypatch):
+    monkeypatch.setattr("axil_journals.engine.local.TRIAL_SECONDS", 0.0)
+    names = [f"r{number}" for number in range(12)]
+    taken, door = list[int](), asyncio.Event()
+
+    class Counting(Lost):
+        def take(self, most: int, now: float, *, lost: bool = False, **more: Any) -> Any:
+            found = super().take(most, now, lost=lost, **more)
+            if lost:
+                taken.append(len(found))
+            return found
+
+    async def body(task: Any, ctx: Any) -> Out:
+        await door.wait()
+        return Out({})
+
+    flow = workflow([node("a", body, mode="async")], ["in a", "a out"])
+
+    async def go() -> None:
+        journal = Counting(lost=names)
+        async with LocalEngine(journal, loaded=0) as submits:
+            for name in names:
+                await submits.start(flow, {}, run_id=name)
+        async with LocalEngine(journal, [flow], loaded=9) as engine:
+            while engine.loaded < 9:  # noqa: ASYNC110  # the engine loads them
+                await asyncio.sleep(0)
+            assert taken == [1, 2, 4, 2]  # no more than there is room for
+            door.set()
+            for name in names:
+                assert (await engine.result(name)).status == "done"
+        assert sum(taken) == len(names)
+
+    within(60, go)
+
+
+@pytest.mark.parametrize(
+    ("resumptions", "are_together"), [(0, True), (2, True), (3, False)], ids=str
+)
+def test_runs_that_were_lost_twice_need_not_wait_for_each_others_progress(
+    monkeypatch: pytest.MonkeyPatch, resumptions: int, are_together: bool
+):
+    monkeypatch.setattr("axil_journals.engine.local.TRIAL_SECONDS", 0.0)
+    going, most, door = list[str](), list[int](), asyncio.Event()
+
+    async def body(task: Any, ctx: Any) -> Out:
+        going.append(task.tokens[0].payload["name"])
+        most.append(len(going))
+        if are_together:
+            if len(going) == 3:
+                door.set()
+            await door.wait()
+        else:
+            await asyncio.sleep(0.01)
+        going.pop()
+        return Out({})
+
+    flow = workflow([node("a", body, mode="async")], ["in a", "a out"])
+    names = ("one", "two", "three")
+
+    async def go() -> None:
+        journal = Lost(lost=names)
+        async with LocalEngine(journal, loaded=0) as submits:
+            for name in names:
+                await submits.start(flow, {"name": name}, run_id=name)
+        for name in names:
+            writer = journal.open(name)
+            for _ in range(resumptions):  # each process died before the first step was done
+                writer.append(Entry("resumed"))
+            writer.close()
+        async with LocalEngine(journal, [flow]) as engine:
+            for name in names:
+                assert (await engine.result(name)).status == "done"
+        assert max(most) == (3 if are_together else 1)
+        alone = [entry.data for entry in journal.entries("one") if entry.kind == "resumed"][-1]
+        assert bool(alone.get("alone")) is not are_together
+
+    within(60, go)
+
+
+def test_a_lost_run_that_has_to_be_alone_holds_up_no_lost_run_and_no_other_engine():
+    going, beside = list[str](), dict[str, list[str]]()
+    doors = {name: asyncio.Event() for name in ("long", "suspect", "lost", "fresh", "later")}
+
+    async def body(task: Any, ctx: Any) -> Out:
+        name = task.tokens[0].payload["name"]
+        beside[name] = list(going)
+        going.append(name)
+        await doors[name].wait()
+        going.remove(name)
+        return Out({})
+
+    flow = workflow([node("a", body, mode="async")], ["in a", "a out"])
+    journal = Lost(lost=("long", "suspect", "lost"))
+
+    async def until(name: str) -> None:
+        while name not in going:  # noqa: ASYNC110  # an engine loads it
+            await asyncio.sleep(0)
+
+    async def go() -> None:
+        async with LocalEngine(journal, loaded=0) as submits:
+            for name in list(doors)[:4]:
+                await submits.start(flow, {"name": name}, run_id=name)
+            writer = journal.open("suspect")
+            for _ in range(3):  # each process died before the first step was done
+                writer.append(Entry("resumed"))
+            writer.close()
+            async with LocalEngine(journal, [flow], recheck_seconds=0.01) as engine:
+                for name in ("long", "lost"):
+                    await until(name)
+                while journal.take(9, 1.0, lost=True):  # until it is held, and not only left
+                    journal.release("suspect")
+                    await asyncio.sleep(0.01)
+                async with LocalEngine(journal, [flow]) as other:
+                    doors["fresh"].set()
+                    assert (await other.result("fresh")).status == "done"
+                await submits.start(flow, {"name": "later"}, run_id="later")
+                doors["lost"].set()
+                assert (await engine.result("lost")).status == "done"
+                assert going == ["long"]
+                doors["long"].set()
+                await until("suspect")
+                doors["suspect"].set()
+                doors["later"].set()
+                assert (await engine.result("later")).status == "done"
+            assert (beside["lost"], beside["suspect"]) == (["long"], [])
 
     within(60, go)
 

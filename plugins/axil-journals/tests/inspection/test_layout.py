@@ -171,6 +171,7 @@ def is_beside(edge: Any) -> bool:
     return not any(abs(a - x) < 1 and abs(b - y) < 20 for a, b in points(edge.line.path))
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("seed", range(40))
 def test_no_line_crosses_a_node_or_a_text_and_no_texts_overlap(seed: int):
     graph = Graphs(seed).graph()

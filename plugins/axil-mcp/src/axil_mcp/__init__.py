@@ -14,6 +14,7 @@ _SUBJECTS = {
         "tools": "MCPTools",
     },
     "Workflows as a server": {
+        "protocol": "McpProtocol",
         "serving": "WorkflowServer",
     },
     "Errors": {

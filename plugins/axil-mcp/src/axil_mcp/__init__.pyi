@@ -10,5 +10,6 @@ from axil_mcp.errors import (
     Unreachable as Unreachable,
     Unserved as Unserved,
 )
+from axil_mcp.protocol import McpProtocol as McpProtocol
 from axil_mcp.serving import WorkflowServer as WorkflowServer
 from axil_mcp.tools import MCPTools as MCPTools

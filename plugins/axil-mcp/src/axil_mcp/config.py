@@ -134,6 +134,12 @@ class MCPServer(_Settings):
         return [*self.command, *self.args]
 
     @property
+    def variables(self) -> frozenset[str]:
+        """The variables that its secrets are in."""
+        token = () if self.token is None else (self.token,)
+        return frozenset(each.name for each in (*self.headers.values(), *self.env.values(), *token))
+
+    @property
     def place(self) -> str:
         """The place of an error about it."""
         return f'MCP server "{self.name}"'
@@ -271,13 +277,14 @@ def secrets_of(
 ) -> dict[str, str]:
     """Return the values.
 
-    Raises: ConfigError (AX134): a variable is not set; all missing ones are named.
+    Raises: ConfigError (AX134, AX994): one is not set; all missing ones are named.
     """
     values: dict[str, str] = {}
     problems: list[Any] = []
     for name, secret in given.items():
         try:
-            values[name] = secret.resolve(environment, f"{where}, {name}").get_secret_value()
+            found = secret.resolve(environment, f"{where}, {name}", for_run=True)
+            values[name] = found.get_secret_value()
         except ConfigError as error:
             problems += error.problems
     if problems:

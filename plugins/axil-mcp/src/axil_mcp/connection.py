@@ -1,6 +1,6 @@
 """Connections: one to a server on each event loop, opened when it is first needed and again when it
 was lost. A server that may know the workspace has one for each workspace, so that it never knows
-that of another run.
+that of another run; one that is sent secrets of callers has one for each caller.
 
 A connection is owned by a task of its own, which enters the SDK's client and leaves it: its cancel
 scopes must be left where they were entered, and a caller that is cancelled must not take the
@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, cast
 
-from axil.plugin import LoopLocal
+from axil.plugin import LoopLocal, callers_secrets
 from axil_mcp.calls import Call, current
 from axil_mcp.config import MCPServer, environment_of
 from axil_mcp.errors import CallFailed, McpFault, Unreachable
@@ -39,11 +39,11 @@ def link_of(server: MCPServer) -> Link:
 
 
 class Link:
-    """A server's connections, by event loop and workspace."""
+    """A server's connections, by event loop, workspace, and what callers gave for it."""
 
     def __init__(self, server: MCPServer) -> None:
         self.server = server
-        self._lines = LoopLocal[dict[Path | None, Line]](dict)
+        self._lines = LoopLocal[dict[tuple[Path | None, str], Line]](dict)
 
     async def ask(
         self, what: str, use: Callable[[Any], Awaitable[Any]], *, ctx: Any = None, tool: str = ""
@@ -63,10 +63,11 @@ class Link:
                 await lines.pop(place).close()
 
     def line_of(self, workspace: Path | None = None) -> Line:
-        """Return the connection for a workspace, open or not."""
-        lines = self._lines.get()
+        """Return the connection for a workspace and the caller of the run, open or not."""
+        lines, own = self._lines.get(), callers_secrets()
+        key = workspace, "" if own is None else own.digest(self.server.variables)
         # the one that was used last is the last one
-        line = lines[workspace] = lines.pop(workspace, None) or Line(self.server, workspace)
+        line = lines[key] = lines.pop(key, None) or Line(self.server, workspace)
         return line
 
     async def close(self) -> None:

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from axil import GraphSpec, Question, Result, Workflow
-from axil.plugin import ENTRY, EXIT, is_messages, thaw
+from axil.plugin import EXIT, is_messages, thaw
+from axil_journals import input_schema
 from axil_mcp.errors import Unserved
 
 _REFUSED: Final = re.compile(r"[^A-Za-z0-9_-]+")
@@ -73,25 +74,11 @@ def served(workflows: Mapping[str, Workflow]) -> dict[str, Served]:
         tools[name] = Served(
             name=name,
             description=spec.description or f"Runs the workflow {given}.",
-            input_schema=_input(spec),
+            input_schema=input_schema(spec),
             output_schema=_output(spec),
             workflow=workflow,
         )
     return tools
-
-
-def _input(spec: GraphSpec) -> dict[str, Any]:
-    if spec.payload == "messages":
-        return _object(
-            {"input": {"type": "string", "description": "The input of the workflow."}},
-            required=["input"],
-        )
-    if spec.payload == "state" and spec.schema is not None:
-        return _object({name: _typed(field) for name, field in spec.schema.fields.items()})
-    keys = _keys(spec, source=ENTRY)
-    return _object(
-        {name: _described(text) for name, text in keys.items()}, required=list(keys), more=not keys
-    )
 
 
 def _output(spec: GraphSpec) -> dict[str, Any]:
@@ -104,7 +91,10 @@ def _output(spec: GraphSpec) -> dict[str, Any]:
         output = {
             "type": "object",
             "properties": {
-                name: _described(text) for name, text in _keys(spec, target=EXIT).items()
+                name: {"description": text} if text else {}
+                for edge in spec.edges
+                if edge.target == EXIT
+                for name, text in (edge.keys or {}).items()
             },
         }
     return {
@@ -112,40 +102,6 @@ def _output(spec: GraphSpec) -> dict[str, Any]:
         "properties": {"output": output, "run_id": {"type": "string"}},
         "required": ["output", "run_id"],
     }
-
-
-def _keys(spec: GraphSpec, *, source: str = "", target: str = "") -> dict[str, str]:
-    edges = [
-        edge
-        for edge in spec.edges
-        if (source and edge.source == source) or (target and edge.target == target)
-    ]
-    return {name: text for edge in edges for name, text in (edge.keys or {}).items()}
-
-
-def _described(text: str) -> dict[str, Any]:
-    return {"description": text} if text else {}
-
-
-def _object(
-    properties: dict[str, Any], *, required: Sequence[str] = (), more: bool = False
-) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": more,
-    }
-
-
-def _typed(field: Any) -> dict[str, Any]:
-    from pydantic.errors import PydanticUserError
-
-    schema_of = getattr(field.validate, "json_schema", None)
-    try:
-        return {} if schema_of is None else schema_of()
-    except PydanticUserError:  # JSON has no word for the type; the field's own check will judge
-        return {}
 
 
 # --------------------------------------------------------------------------------------------------

@@ -11,6 +11,12 @@ _SUBJECTS = {
         "budget.prices": "Estimate Estimator Price Pricing UnknownPrice",
     },
     "Interfaces": {
+        "askers": "Asker asked_by asker",
+        "batch_file": "BatchFile Submitted",
+        "batches": """
+            BatchApi Ended ModelBatches Outcome without_batches
+        """,
+        "batching": "current_batches use_batches",
         "blocks": """
             block_data block_identity block_key block_of blocks_of fits_filters
             named_providers provider_label takes_context with_provider
@@ -23,21 +29,26 @@ _SUBJECTS = {
         "errors": """
             AgentError ContextError ModelContract ModelError PartError ToolError
         """,
+        "files": "filed with_files",
         "formats": "Formatter",
         "forms": "Forms",
-        "functions": "adapter_of tool_of tools_of validation_text without_titles",
+        "faults": "validation_text without_titles",
+        "functions": "adapter_of tool_of tools_of",
         "memories": """
             Ask ChatMemory Memory Owner SharedMemory Turn TurnMemory
             owner_metadata turn_block turn_id turn_of turn_text
         """,
-        "outputs": "citation content_of distinct made_image refusal_parts",
+        "outputs": "citation content_of distinct made_audio made_image refusal_parts",
         "parts": """
             LARGEST_PART_BYTES PART_KINDS PART_SOURCES Part PartNumbers audio
             check_modalities checked_part content_text file image is_content
             is_part is_text_part part_bytes part_label parts_of spread_results
-            text_part with_files with_labels
+            text_part with_labels
         """,
         "prices": "Prices",
+        "provided": """
+            ALLOWED PROVIDER_TOOLS ProviderTool check_provider_tools sent_as token_of used_tool
+        """,
         "providers": """
             ProviderSettings SingleFlight component_later component_of
             decoded_settings name_and_config
@@ -47,6 +58,7 @@ _SUBJECTS = {
             Emit Finish Model Reply Request Structure ToolCall ToolSpec
             read_arguments
         """,
+        "rerankers": "Reranker scores_of",
         "retries": "Clock Retry Showing on_clock persevere retry_after_seconds",
         "services": """
             BrokenOff Malformed Modality Remote RemoteModelConfig Service
@@ -55,6 +67,7 @@ _SUBJECTS = {
             with_instruction
         """,
         "settings": "checked_settings",
+        "shapes": "held_tools",
         "skills": "LARGEST_SKILL_BYTES SKILL_FILE Skill",
         "stores": "Hit Row Store StoreLost",
         "thoughts": """
@@ -67,6 +80,9 @@ _SUBJECTS = {
             result_text tools_by_name with_approval
         """,
         "values": "as_text plain_data",
+        "voice": """
+            BYTES_PER_MS SAMPLE_RATE Line Talk TalkingModel current_line heard_part
+        """,
     },
     "Formatters": {
         "formatters.json": "Json LenientJson",

@@ -1,5 +1,15 @@
 """Names of ``axil_models`` for type checkers; written by ``make manifests``."""
 
+from axil_models.askers import Asker as Asker, asked_by as asked_by, asker as asker
+from axil_models.batch_file import BatchFile as BatchFile, Submitted as Submitted
+from axil_models.batches import (
+    BatchApi as BatchApi,
+    Ended as Ended,
+    ModelBatches as ModelBatches,
+    Outcome as Outcome,
+    without_batches as without_batches,
+)
+from axil_models.batching import current_batches as current_batches, use_batches as use_batches
 from axil_models.blocks import (
     block_data as block_data,
     block_identity as block_identity,
@@ -44,6 +54,8 @@ from axil_models.errors import (
     PartError as PartError,
     ToolError as ToolError,
 )
+from axil_models.faults import validation_text as validation_text, without_titles as without_titles
+from axil_models.files import filed as filed, with_files as with_files
 from axil_models.formats import Formatter as Formatter
 from axil_models.formatters.json import Json as Json, LenientJson as LenientJson
 from axil_models.formatters.markdown import Markdown as Markdown
@@ -52,13 +64,7 @@ from axil_models.formatters.tagged import Tagged as Tagged
 from axil_models.formatters.text import FormatError as FormatError
 from axil_models.formatters.twins import Twins as Twins
 from axil_models.forms import Forms as Forms
-from axil_models.functions import (
-    adapter_of as adapter_of,
-    tool_of as tool_of,
-    tools_of as tools_of,
-    validation_text as validation_text,
-    without_titles as without_titles,
-)
+from axil_models.functions import adapter_of as adapter_of, tool_of as tool_of, tools_of as tools_of
 from axil_models.memories import (
     Ask as Ask,
     ChatMemory as ChatMemory,
@@ -77,6 +83,7 @@ from axil_models.outputs import (
     citation as citation,
     content_of as content_of,
     distinct as distinct,
+    made_audio as made_audio,
     made_image as made_image,
     refusal_parts as refusal_parts,
 )
@@ -100,10 +107,18 @@ from axil_models.parts import (
     parts_of as parts_of,
     spread_results as spread_results,
     text_part as text_part,
-    with_files as with_files,
     with_labels as with_labels,
 )
 from axil_models.prices import Prices as Prices
+from axil_models.provided import (
+    ALLOWED as ALLOWED,
+    PROVIDER_TOOLS as PROVIDER_TOOLS,
+    ProviderTool as ProviderTool,
+    check_provider_tools as check_provider_tools,
+    sent_as as sent_as,
+    token_of as token_of,
+    used_tool as used_tool,
+)
 from axil_models.providers import (
     ProviderSettings as ProviderSettings,
     SingleFlight as SingleFlight,
@@ -124,6 +139,7 @@ from axil_models.requests import (
     Usage as Usage,
     read_arguments as read_arguments,
 )
+from axil_models.rerankers import Reranker as Reranker, scores_of as scores_of
 from axil_models.retries import (
     Clock as Clock,
     Retry as Retry,
@@ -151,6 +167,7 @@ from axil_models.services import (
     with_instruction as with_instruction,
 )
 from axil_models.settings import checked_settings as checked_settings
+from axil_models.shapes import held_tools as held_tools
 from axil_models.skills import (
     LARGEST_SKILL_BYTES as LARGEST_SKILL_BYTES,
     SKILL_FILE as SKILL_FILE,
@@ -182,3 +199,12 @@ from axil_models.tools import (
     with_approval as with_approval,
 )
 from axil_models.values import as_text as as_text, plain_data as plain_data
+from axil_models.voice import (
+    BYTES_PER_MS as BYTES_PER_MS,
+    SAMPLE_RATE as SAMPLE_RATE,
+    Line as Line,
+    Talk as Talk,
+    TalkingModel as TalkingModel,
+    current_line as current_line,
+    heard_part as heard_part,
+)

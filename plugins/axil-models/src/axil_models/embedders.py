@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from axil_models.errors import ContextError
 
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Gives vectors for texts. ``axil.embedders``. Lifecycle as a ``Model``'s."""
+    """Gives vectors for texts. ``axil.embedders``. Lifecycle as a ``Model``'s.
+
+    One that tells queries from documents has ``async embed_queries(texts)``, too.
+    """
 
     @property
     def name(self) -> str:
@@ -30,14 +33,19 @@ class Embedder(Protocol):
         ...
 
 
-async def vectors_of(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:
-    """Return the vectors of ``texts``.
+async def vectors_of(
+    embedder: Embedder, texts: Sequence[str], *, is_query: bool = False
+) -> list[list[float]]:
+    """Return the vectors of documents; ``is_query``: of what is looked for in them.
 
     Raises: ContextError (AX893): there are not as many as texts, or they differ in length.
     """
     if not texts:
         return []
-    vectors = await embedder.embed(list(texts))
+    embed: Any = embedder.embed
+    if is_query:
+        embed = getattr(embedder, "embed_queries", embed)
+    vectors: list[list[float]] = await embed(list(texts))
     lengths = {len(vector) for vector in vectors}
     expected = embedder.dimensions
     if len(vectors) != len(texts) or len({*lengths, expected} - {None}) > 1:

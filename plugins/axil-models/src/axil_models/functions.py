@@ -29,24 +29,27 @@ from pydantic.json_schema import GenerateJsonSchema
 from axil.plugin import Effects, with_article
 from axil_models.docstrings import Described, docstring_of
 from axil_models.errors import ToolError
+from axil_models.faults import validation_text, without_titles
+from axil_models.shapes import NAME, tool_by_shape
 from axil_models.tools import CONTEXT, EFFECTS, Approval, Refused, Tool, is_toolset
-
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def tool_of(given: Any) -> Tool:
-    """Return a function, a method, a partial or a callable object as a tool; a tool as it is.
+    """Return a function, a method, a partial or a callable object as a tool, or what another
+    library has as one; a tool as it is.
 
-    Raises: ToolError (AX657): it cannot be one, and why.
+    Raises: ToolError (AX657, AX984): it cannot be one, and why.
     """
     if isinstance(given, Tool):
         return given
+    if not _is_function(given) and (tool := tool_by_shape(given)) is not None:
+        return tool
     if not callable(given):
         message = f"{with_article(type(given).__name__)} cannot be a tool."
         raise ToolError("AX657", message, "Give a function, a Tool, or a toolset.")
     target, bound = _unwrapped(given)
     name = _named(given)
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         hint = "Name the function: letters, digits, _ and -, at most 64."
         raise ToolError("AX657", f'"{name}" cannot be the name of a tool.', hint)
     interface = _interface(target, bound, name, _docstring(given, target) or "")
@@ -61,6 +64,10 @@ def tool_of(given: Any) -> Tool:
         approval=getattr(given, "approval", Approval()),
         effects=_effects(given, name),
     )
+
+
+def _is_function(given: object) -> bool:
+    return inspect.isroutine(given) or isinstance(given, functools.partial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +201,19 @@ def _shown(target: Any, bound: tuple[int, set[str]], name: str) -> dict[str, ins
         message = f'the signature of the tool "{name}" cannot be read.'
         raise ToolError("AX657", message, "Wrap it in a function with annotations.") from error
     kinds = inspect.Parameter
-    return {
+    shown = {
         p.name: p
         for p in list(signature.parameters.values())[bound[0] :]
         if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)
         and p.name not in bound[1]
         and (not p.name.startswith("_") or p.default is p.empty)  # else the function's own business
     }
+    if not shown.keys() - {CONTEXT} and any(
+        p.kind in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD) for p in signature.parameters.values()
+    ):
+        message = f'the tool "{name}" takes any arguments, and says of none what it is.'
+        raise ToolError("AX984", message, "Wrap it in a function with named parameters.")
+    return shown
 
 
 def _docstring(given: Any, target: Any) -> str | None:
@@ -314,32 +327,6 @@ class _Validator:
             elif name in made.model_fields_set:
                 named[parameter.name] = getattr(made, name)
         return positions, named
-
-
-def validation_text(error: ValidationError) -> str:
-    """Word a validation error for a model: ``a: Input should be an integer; b: Field required``."""
-    parts: list[str] = []
-    for each in error.errors(include_url=False, include_context=False, include_input=False):
-        where = ".".join(str(key) for key in each["loc"])
-        parts.append(f"{where}: {each['msg']}" if where else str(each["msg"]))
-    return "; ".join(parts)
-
-
-def without_titles(schema: Any, *, names: bool = False) -> Any:
-    """Return a JSON Schema without the titles that pydantic makes up.
-
-    ``names``: the keys here are names of properties.
-    """
-    if isinstance(schema, Mapping):
-        items = cast("Mapping[str, Any]", schema).items()
-        return {
-            key: without_titles(value, names=not names and key in ("properties", "$defs"))
-            for key, value in items
-            if names or key != "title" or not isinstance(value, str)
-        }
-    if isinstance(schema, list):
-        return [without_titles(each) for each in cast("list[Any]", schema)]
-    return schema
 
 
 async def tools_of(given: Sequence[Any], ctx: Any = None) -> list[Tool]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from axil_models.parts import Part, image, text_part
+from axil_models.parts import Part, audio, image, text_part
 
 OutputPart = dict[str, Any]
 
@@ -39,6 +39,11 @@ def made_image(data: str, media_type: str = "") -> Part:
     if not data.startswith(("data:", "http://", "https://")):
         data = f"data:{media_type};base64,{data}"
     return image(data)
+
+
+def made_audio(data: str, media_type: str) -> Part:
+    """Return a recording that a model made. Raises: PartError: it is none."""
+    return audio(f"data:{media_type};base64,{data}")
 
 
 def content_of(text: str, images: Sequence[Part]) -> Part | list[Part]:

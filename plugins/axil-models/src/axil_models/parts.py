@@ -12,15 +12,12 @@ from __future__ import annotations
 import base64
 import binascii
 import mimetypes
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
 from axil.plugin import Message
 from axil_models.errors import PartError
-from axil_models.requests import Request
-from axil_models.threads import in_thread
 
 Part = dict[str, Any]
 
@@ -217,7 +214,7 @@ def part_bytes(part: Mapping[str, Any], where: str = "") -> bytes:
         hint = "Encode the bytes, or give them to image()."
         raise PartError("AX802", message, hint, where) from None
     if max(size - 2, len(content)) > LARGEST_PART_BYTES:
-        raise _too_large(part, size, where)
+        raise part_too_large(part, size, where)
     return content
 
 
@@ -250,6 +247,16 @@ def _by_name(name: str) -> str | None:
     return _NAMED.get(suffix) or mimetypes.guess_type(f"name{suffix}")[0]
 
 
+def name_ending(media_type: str) -> str:
+    """Return the ending of the names of files of a media type.
+
+    >>> name_ending("audio/wav"), name_ending("image/png"), name_ending("image/strange")
+    ('.wav', '.png', '.bin')
+    """
+    known = next((ending for ending, kind in _NAMED.items() if kind == media_type), None)
+    return known or mimetypes.guess_extension(media_type) or ".bin"
+
+
 def _is_text(content: bytes) -> bool:
     try:
         return "\0" not in content.decode()
@@ -257,66 +264,11 @@ def _is_text(content: bytes) -> bool:
         return False
 
 
-def _too_large(part: Mapping[str, Any], size: int, where: str) -> PartError:
+def part_too_large(part: Mapping[str, Any], size: int, where: str = "") -> PartError:
+    """Return the error of a part of so many bytes."""
     most = f"at most {LARGEST_PART_BYTES // 2**20} MiB can be sent."
     message = f"{part_label(part)} has {size / 2**20:.0f} MiB; {most}"
     return PartError("AX803", message, "Make it smaller, or give its url or file_id.", where)
-
-
-async def with_files(request: Request, workspace: Path | None) -> Request:
-    """Return the request, with the files that its parts name read into them.
-
-    Raises: PartError (AX804): a path leads out of the workspace, or there is none, or no such file;
-    (AX802, AX803) as ``checked``.
-    """
-    lists = [each for m in request.messages if type(each := m.get("content")) is not str]
-    if not any(map(_has_path, lists)):
-        return request
-    messages: list[Message] = []
-    for each in request.messages:
-        content = each.get("content")
-        if content is not None and _has_path(content):
-            parts = [
-                await in_thread(lambda p=part: _read(p, workspace)) if _is_path(part) else part
-                for part in content
-            ]
-            messages.append({**each, "content": parts})
-        else:
-            messages.append(each)
-    return replace(request, messages=messages)
-
-
-def _has_path(content: Any) -> bool:
-    return isinstance(content, (list, tuple)) and any(
-        _is_path(part) for part in cast("Sequence[Any]", content)
-    )
-
-
-def _is_path(part: Any) -> bool:
-    return is_part(part) and bool(part.get("path"))
-
-
-def _read(part: Mapping[str, Any], workspace: Path | None) -> Part:
-    given = str(part["path"])
-    if workspace is None:
-        message = f'{part_label(part)} names the file "{given}", and the run has no workspace.'
-        hint = "Run with workspace=…, or give the bytes: image(Path(…).read_bytes())."
-        raise PartError("AX804", message, hint)
-    root = workspace.resolve()
-    file = (root / given).resolve()
-    if not file.is_relative_to(root):
-        message = f'the path "{given}" leads out of the workspace.'
-        raise PartError("AX804", message, "Copy the file into the workspace.")
-    try:
-        size = file.stat().st_size
-        if size > LARGEST_PART_BYTES:
-            raise _too_large(part, size, "")
-        content = file.read_bytes()
-    except OSError as error:
-        message = f'the file "{given}" cannot be read: {error.strerror}.'
-        raise PartError("AX804", message, "Paths are those of the workspace.") from None
-    rest = {key: value for key, value in part.items() if key != "path"}
-    return checked_part({"name": file.name, **rest, "data": base64.b64encode(content).decode()})
 
 
 def check_modalities(messages: Iterable[Message], modalities: Iterable[str], model: str) -> None:
@@ -337,17 +289,23 @@ def check_modalities(messages: Iterable[Message], modalities: Iterable[str], mod
 
 
 def spread_results(
-    messages: Sequence[Message], modalities: Iterable[str] | None = None
+    messages: Sequence[Message],
+    modalities: Iterable[str] | None = None,
+    whole: Collection[str] = (),
 ) -> Sequence[Message]:
-    """Return the messages, with the images, files and recordings of tools' results in a user's
-    message behind them, as models' interfaces take only text as a result; the sequence itself, if
-    there are none.
+    """Return the messages, with the images, files and recordings of tools' results, and of what a
+    model said, in a user's message behind them, as models' interfaces take only text there; the
+    sequence itself, if there are none.
 
     What a model does not take is named in the result, which says so. ``modalities``: what it takes
-    beside text; None: all there is.
+    beside text; None: all there is. ``whole``: tools whose results the model takes as they are.
     """
     may_have_parts = [
-        each.get("role") == "tool" and is_content(each.get("content")) for each in messages
+        each.get("role") in ("tool", "assistant")
+        and type(content := each.get("content")) is not str
+        and is_content(content)
+        and each.get("name") not in whole
+        for each in messages
     ]
     if not any(may_have_parts):
         return messages
@@ -363,7 +321,7 @@ def spread_results(
 
 
 def _named(result: Message, shown: list[Part], takes: set[str] | None) -> Message:
-    """Return a tool's result with labels for its parts, which are put into ``shown``."""
+    """Return a message with labels for its parts, which are put into ``shown``."""
     if not any(is_part(part) for part in result["content"]):
         return result
     texts: list[str] = []
@@ -376,7 +334,8 @@ def _named(result: Message, shown: list[Part], takes: set[str] | None) -> Messag
         else:
             name = part_label(part, 1 + sum(is_part(known) for known in shown))
             texts.append(name)
-            origin = f"{name}, from the tool {result.get('name') or ''}".rstrip()
+            tool = f"from the tool {result.get('name') or ''}".rstrip()
+            origin = f"{name}, {tool if result.get('role') == 'tool' else 'of your reply'}"
             shown += [text_part(f"{origin}:"), dict(part)]
     return {**result, "content": "\n".join(texts)}
 
@@ -405,7 +364,7 @@ class PartNumbers:
 
 def _mapped(value: Any, name: Callable[[Part], str]) -> Any:
     """Return ``value`` with ``name(part)`` for each part in it; itself, where there is none."""
-    if isinstance(value, str):
+    if value is None or isinstance(value, (str, int, float)):
         return value
     if is_part(value):
         return name(dict(value))

@@ -22,7 +22,7 @@ class ProviderSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     context_label: str = Field(
-        "", description="What its blocks are labelled with; without one, the component's name."
+        "", description="The label of its blocks; without one, the component's name."
     )
     passive: bool = Field(True, description="Its blocks go into the prompt.")
     active: bool = Field(False, description="The model may ask it.")

@@ -11,9 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
 from axil.plugin import Message
+
+if TYPE_CHECKING:
+    from axil.plugin import MeterReservation
 
 Emit = Callable[[Any], None]
 """The function by which a model shows partial replies: ``emit({"kind": "text", "text": "…"})``."""
@@ -29,6 +32,22 @@ class ToolSpec:
         default_factory=lambda: {"type": "object", "properties": {}}
     )
     """A JSON Schema of the arguments."""
+    kind: str = ""
+    """The kind of a tool that the provider has (``ProviderTool``); empty: a function."""
+    options: Any = None
+    """The settings of such a tool."""
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as plain data: for recordings. Secrets are left out."""
+        shown = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": dict(self.parameters),
+        }
+        if not self.kind:
+            return shown
+        options = self.options.model_dump(mode="json", exclude={"token", "act"}, exclude_unset=True)
+        return {"name": self.name, "kind": self.kind, "options": options}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +73,7 @@ class Request:
         """Return the request as plain data: for recordings."""
         return {
             "messages": [dict(m) for m in self.messages],
-            "tools": [
-                {"name": t.name, "description": t.description, "parameters": dict(t.parameters)}
-                for t in self.tools
-            ],
+            "tools": [tool.plain() for tool in self.tools],
             "settings": dict(self.settings),
             "output": None if self.output is None else asdict(self.output),
         }
@@ -85,6 +101,37 @@ class Usage:
     reasoning_tokens: int = 0
     """Of the output tokens; not counted again by limits."""
     cost: float = 0.0
+    """Money, as the service reports it; 0: as the prices say."""
+    cache_write_tokens: int = 0
+    """Of the input tokens, those written to a cache; not counted again by limits."""
+    discount: float = 0.0
+    """The share of the price that is not asked for: a half by APIs for batches."""
+    audio_input_tokens: int = 0
+    """Of the input tokens, those of audio; not counted again by limits."""
+    audio_output_tokens: int = 0
+    """Of the output tokens, those of audio; not counted again by limits."""
+    audio_cached_tokens: int = 0
+    """Of the cached tokens, those of audio; not counted again by limits."""
+    audio_seconds: float = 0.0
+    """Of audio that was heard, where the service counts it so."""
+
+    def settle(self, reservation: MeterReservation, model: str) -> None:
+        """Replace what was reserved for a call of a model by this."""
+        reservation.settle(
+            model=model,
+            cost=self.cost,
+            cached_tokens=self.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens,
+            audio_tokens=(
+                self.audio_input_tokens,
+                self.audio_output_tokens,
+                self.audio_cached_tokens,
+            ),
+            audio_seconds=self.audio_seconds,
+            discount=self.discount,
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+        )
 
 
 Finish = Literal["stop", "tools", "length", "filter", "refusal", ""]
@@ -119,6 +166,10 @@ class Reply:
         if self.extra:
             message["extra"] = dict(self.extra)
         return message
+
+    def settle(self, reservation: MeterReservation) -> None:
+        """Replace what was reserved for the call by what it used."""
+        self.usage.settle(reservation, self.model)
 
     def plain(self) -> dict[str, Any]:
         """Return the reply as plain data: for journals and recordings."""

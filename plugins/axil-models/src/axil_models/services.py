@@ -12,7 +12,8 @@ import re
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Self, TypeVar, cast
+from types import NoneType
+from typing import Any, Generic, Literal, Self, TypeVar, cast, get_args
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -100,7 +101,8 @@ class RemoteModelConfig(ServiceConfig):
         default=None, description="What it takes; without it all that the API can carry."
     )
     prices: Prices | None = Field(
-        default=None, description="What a million tokens cost: {input, output, cached}."
+        default=None,
+        description="What a million tokens cost: {input, output, cached, cache_write}.",
     )
 
     @model_validator(mode="before")
@@ -151,7 +153,16 @@ def service_config(
         given["settings"] = settings
     name = name or given.pop("model_name", None) or given.pop("model", None)
     data = {"name": name, "api_key": api_key, "base_url": base_url, **given}
-    return decode_config(kind, {key: value for key, value in data.items() if value is not None})
+    kept = {k: v for k, v in data.items() if v is not None or _means_none(kind, k)}
+    return decode_config(kind, kept)
+
+
+def _means_none(kind: type[BaseModel], name: str) -> bool:
+    """Return whether None is a value of a setting, and not its default."""
+    field = kind.model_fields.get(name)
+    return (
+        field is not None and field.default is not None and NoneType in get_args(field.annotation)
+    )
 
 
 class BrokenOff(Exception):
@@ -326,14 +337,22 @@ class Service(Generic[C]):
         keep_secret(found)
         return found
 
-    async def call(self, attempt: Callable[[C, Showing], Awaitable[T]], emit: Emit) -> T:
-        """Return what ``attempt`` gives, tried as the config says.
+    async def call(
+        self,
+        attempt: Callable[[C, Showing], Awaitable[T]],
+        emit: Emit,
+        retry: Retry | None = None,
+    ) -> T:
+        """Return what ``attempt`` gives, tried as ``retry`` says, or without it the config.
 
         Raises: ModelError (AX660); ConfigError (AX800): there is no key.
         """
         async with self.clients.lease() as client:
             return await persevere(
-                lambda show: attempt(client, show), self.config.retry, emit, self.meaning_of
+                lambda show: attempt(client, show),
+                retry or self.config.retry,
+                emit,
+                self.meaning_of,
             )
 
     def meaning_of(self, error: Exception) -> ModelError | None:

@@ -106,6 +106,10 @@ class Tool:
     """
     notice: str = ""
     """The sentence before the question to a person, such as that the tool has changed."""
+    kind: str = ""
+    """The kind of a tool that the model's provider has; empty: this one is called here."""
+    options: Any = None
+    """The settings of such a tool."""
 
     def effects_of(self, arguments: Mapping[str, Any]) -> Effects:
         """Return the effects of a call with these arguments; ``external``, if unknown."""
@@ -120,7 +124,13 @@ class Tool:
     @property
     def spec(self) -> ToolSpec:
         """The description of the tool for the model."""
-        return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
+        return ToolSpec(
+            name=self.name,
+            description=self.description,
+            parameters=self.parameters,
+            kind=self.kind,
+            options=self.options,
+        )
 
     async def __call__(
         self, arguments: Mapping[str, Any], ctx: Any = None
@@ -203,4 +213,5 @@ def with_approval(
 
 def is_toolset(given: Any) -> bool:
     """Return whether it has tools rather than being one."""
-    return not isinstance(given, (Tool, type)) and is_async(getattr(given, "tools", None))
+    tools = None if isinstance(given, (Tool, type)) else getattr(given, "tools", None)
+    return tools is not None and is_async(tools)

@@ -10,6 +10,8 @@ from typing import Any, cast
 
 from axil.plugin import thaw
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
 
 def plain_data(value: Any) -> Any:
     """Turn a value into plain data: models and dataclasses to mappings, sets to sorted lists.
@@ -17,6 +19,8 @@ def plain_data(value: Any) -> Any:
     >>> plain_data({"b": {2, 1}, "a": (1,)})
     {'b': [1, 2], 'a': [1]}
     """
+    if type(value) in _PLAIN:
+        return value
     value = thaw(value)
     if isinstance(value, enum.Enum):
         return plain_data(value.value)

@@ -129,7 +129,7 @@ def test_a_call_cancelled_as_it_waits_lets_the_next_one_go():
         assert ledger.waiting == 2
         large.cancel()
         await asyncio.gather(large, return_exceptions=True)
-        await asyncio.wait_for(little, 30)
+        await asyncio.wait_for(little, 60)
         assert (ledger.held, ledger.waiting) == (2, 0)
 
     asyncio.run(main())

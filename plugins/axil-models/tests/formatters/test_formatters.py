@@ -4,6 +4,7 @@ understood.
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel
 
 from axil_models import FormatError, Json, LenientJson, Markdown, Paragraph, Tagged, Twins, as_text
-from axil_models.formatters.text import fenced
+from axil_models.formatters import json as json_module
+from axil_models.formatters.text import MOST_BLOCKS, fenced
 from axil_models.thoughts import without_thoughts
 
 law = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
@@ -314,6 +316,26 @@ def test_every_kind_of_value_has_a_text():
 def test_thoughts_are_not_spoken():
     assert without_thoughts("<think>never ends") == ""
     assert fenced("````\n```\na\n```\n````") == ["```\na\n```\n"]
+
+
+@pytest.mark.parametrize("block", ["```\n", "```json\n{\n```\n", "a\n```\n"])
+@pytest.mark.parametrize("formatter", [Json, LenientJson, Tagged, Markdown])
+def test_a_reply_of_fences_is_read_as_an_answer_so_many_times_and_no_more(
+    formatter, block, monkeypatch
+):
+    """The forms of each block are three; of other parts of the text there are a few."""
+    reads: list[str] = []
+    real = json_module._loads
+    monkeypatch.setattr(json_module, "_loads", lambda text: reads.append(text) or real(text))
+    with contextlib.suppress(FormatError):
+        formatter().parse(block * 20_000, ["a", "b"])
+    assert len(reads) <= 3 * (MOST_BLOCKS + 4)
+
+
+def test_the_first_hundred_blocks_are_read():
+    others = "```\n[1]\n```\n" * (MOST_BLOCKS - 1)
+    assert Json().parse(f'{others}```\n{{"a": 1}}\n```\n}}') == {"a": 1}
+    assert len(fenced("```\n```\n" * 200)) == MOST_BLOCKS
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,14 @@ from __future__ import annotations
 from axil_openai.chat import OpenAIModel
 from axil_openai.embedder import OpenAIEmbedder
 from axil_openai.profiles import PROFILES, Profile
+from axil_openai.realtime import OpenAIRealtimeModel
 from axil_openai.responses import OpenAIResponsesModel
 
-__all__ = ["PROFILES", "OpenAIEmbedder", "OpenAIModel", "OpenAIResponsesModel", "Profile"]
+__all__ = [
+    "PROFILES",
+    "OpenAIEmbedder",
+    "OpenAIModel",
+    "OpenAIRealtimeModel",
+    "OpenAIResponsesModel",
+    "Profile",
+]

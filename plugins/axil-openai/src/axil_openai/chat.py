@@ -22,6 +22,7 @@ from axil_models import (
     content_text,
     distinct,
     kept_for,
+    made_audio,
     made_image,
     parameters_of_sdk,
     parts_of,
@@ -37,7 +38,7 @@ from axil_openai.profiles import Form
 from axil_openai.requests import chosen_tool, held, tool_schema
 from axil_openai.streamed import StreamedModel
 from axil_openai.thoughts import EXTRA as _EXTRA, Thoughts, more_of, sent_back
-from axil_openai.wire import data_url, file_name
+from axil_openai.wire import data_url, file_name, joined_base64
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -58,6 +59,7 @@ class OpenAIModel(StreamedModel):
 
     capabilities = ("speaks_chat",)
     carried = ("text", "image", "file", "audio")
+    batch_path = "/v1/chat/completions"
 
     def _asked(self, request: Request, form: Form = "prompt") -> dict[str, Any]:
         """Return the request as the API takes it."""
@@ -89,7 +91,7 @@ class OpenAIModel(StreamedModel):
         create: Any = client.chat.completions.create
         if not self._known:
             self._known = parameters_of_sdk(create)
-        partial = _PartialReply(show, f"{self.service.address} {asked['model']}")
+        partial = self._partial(asked, show)
         async with await create(stream=True, **sdk_arguments(asked, self._known)) as stream:
             whole = await self.service.whole_of(stream.response)
             with reading_reply():
@@ -99,6 +101,20 @@ class OpenAIModel(StreamedModel):
                     async for chunk in stream:
                         partial.add(chunk)
                 return partial.reply(self.config.prices)
+
+    def _read_whole(
+        self, whole: Mapping[str, Any], asked: Mapping[str, Any], show: Showing
+    ) -> Reply:
+        """Return the reply that came in one piece."""
+        partial = self._partial(asked, show)
+        partial.add(_as_chunk(whole))
+        return partial.reply(self.config.prices)
+
+    def _partial(self, asked: Mapping[str, Any], show: Showing) -> _PartialReply:
+        about: Mapping[str, Any] = asked.get("audio") or {}
+        form = str(about.get("format") or "wav")
+        media = {"mp3": "audio/mpeg", "pcm16": "audio/pcm"}.get(form, f"audio/{form}")
+        return _PartialReply(show, f"{self.service.address} {asked['model']}", media)
 
 
 def _tool(spec: ToolSpec, is_strict: bool) -> dict[str, Any]:
@@ -197,8 +213,9 @@ class _Call:
 class _PartialReply:
     """A reply that comes in chunks."""
 
-    def __init__(self, show: Showing, origin: str) -> None:
-        self._show = show
+    def __init__(self, show: Showing, origin: str, media: str) -> None:
+        self._show, self._media = show, media
+        self._audio: list[str] = []
         self._thoughts = Thoughts(show, origin)
         self._text: list[str] = []
         self._refusal: list[str] = []
@@ -226,7 +243,11 @@ class _PartialReply:
         if getattr(delta, "refusal", None):
             self._refusal.append(delta.refusal)
             self._show({"kind": "refusal", "text": delta.refusal})
-        more = more_of(delta, ("annotations", "images"))  # of OpenRouter, LiteLLM, OpenAI's search
+        # of OpenRouter, LiteLLM, OpenAI's search; audio where it was asked for
+        more = more_of(delta, ("annotations", "images"))
+        heard: Any = getattr(delta, "audio", None)
+        if heard is not None:
+            self._hear(cast("Any", heard if isinstance(heard, dict) else heard.model_dump()))
         for note in more.get("annotations") or ():
             if note.get("type") == "url_citation":
                 said = note.get("url_citation") or note
@@ -235,6 +256,13 @@ class _PartialReply:
             self._put(made_image(each["image_url"]["url"]))
         for piece in delta.tool_calls or ():
             self._piece(piece)
+
+    def _hear(self, piece: Mapping[str, Any]) -> None:
+        """Take a piece of a recording, and of its text."""
+        self._audio.append(str(piece.get("data") or ""))
+        if said := piece.get("transcript"):
+            self._text.append(str(said))
+            self._show({"kind": "text", "text": str(said)})
 
     def _put(self, part: dict[str, Any]) -> None:
         self._made.append(part)
@@ -271,6 +299,8 @@ class _PartialReply:
         """Return all of it. Raises: BrokenOff: there is no end."""
         if not self._finish:
             raise BrokenOff
+        if heard := joined_base64(self._audio):
+            self._put(made_audio(heard, self._media))
         calls = tuple(call.made() for call in self._calls)
         finish = _FINISH.get(self._finish, self._finish)
         if self._refusal:
@@ -297,4 +327,6 @@ def _usage(given: Any) -> Usage:
         output_tokens=given.completion_tokens or 0,
         cached_tokens=getattr(inputs, "cached_tokens", None) or 0,
         reasoning_tokens=getattr(outputs, "reasoning_tokens", None) or 0,
+        cost=float(getattr(given, "cost", None) or 0),  # of OpenRouter
+        cache_write_tokens=getattr(inputs, "cache_write_tokens", None) or 0,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Final, Literal
 
 from axil_models import Modality
@@ -240,6 +241,7 @@ UNKNOWN: Final = Profile()
 """The profile of any other service: all that the API has is tried."""
 
 
+@lru_cache
 def profile_at(host: str) -> Profile:
     """Return the profile of the service at a host.
 

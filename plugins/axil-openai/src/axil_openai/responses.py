@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from axil.plugin import Message
 from axil_models import (
+    PROVIDER_TOOLS,
     BrokenOff,
     Part,
     Prices,
@@ -34,12 +35,21 @@ from axil_models import (
     reasoning_parts,
     refusal_parts,
     sdk_arguments,
+    sent_as,
     unsendable,
     valid_text,
     with_instruction,
 )
 from axil_openai.connection import Connection
 from axil_openai.profiles import Form
+from axil_openai.provided import (
+    PROVIDED,
+    SHOWN,
+    answered,
+    provider_call,
+    provider_calls,
+    used_by,
+)
 from axil_openai.requests import chosen_tool, held, tool_schema
 from axil_openai.streamed import StreamedModel
 from axil_openai.wire import data_url, file_name
@@ -65,6 +75,8 @@ class OpenAIResponsesModel(StreamedModel):
 
     capabilities = ("speaks_responses", "seals")
     carried = ("text", "image", "file")
+    batch_path = "/v1/responses"
+    provider_tools = PROVIDER_TOOLS
 
     def _asked(self, request: Request, form: Form = "prompt") -> dict[str, Any]:
         """Return the request as the API takes it."""
@@ -88,7 +100,13 @@ class OpenAIResponsesModel(StreamedModel):
         if is_own and not settings["store"] and _REASONS.match(asked["model"]):
             settings.setdefault("include", ["reasoning.encrypted_content"])
         if request.tools:
-            asked["tools"] = [_tool(each, config.strict_tools) for each in request.tools]
+            asked["tools"] = [
+                sent_as(each, PROVIDED) if each.kind else _tool(each, config.strict_tools)
+                for each in request.tools
+            ]
+            kinds = {each.kind for each in request.tools}
+            if shown := [SHOWN[kind] for kind in sorted(SHOWN.keys() & kinds)]:
+                settings["include"] = [*(settings.get("include") or ()), *shown]
         choice = chosen_tool(settings.get("tool_choice"))
         if choice is not None:
             settings["tool_choice"] = {"type": "function", "name": choice}
@@ -105,7 +123,7 @@ class OpenAIResponsesModel(StreamedModel):
         create: Any = client.responses.create
         if not self._known:
             self._known = parameters_of_sdk(create)
-        partial = _PartialReply(show, self.service, f"{self.service.address} {asked['model']}")
+        partial = self._partial(asked, show)
         async with await create(stream=True, **sdk_arguments(asked, self._known)) as stream:
             whole = await self.service.whole_of(stream.response)
             with reading_reply():
@@ -115,6 +133,18 @@ class OpenAIResponsesModel(StreamedModel):
                     async for event in stream:
                         partial.add(event)
                 return partial.reply(self.config.prices)
+
+    def _read_whole(
+        self, whole: Mapping[str, Any], asked: Mapping[str, Any], show: Showing
+    ) -> Reply:
+        """Return the reply that came in one piece."""
+        partial = self._partial(asked, show)
+        partial.add_whole(whole)
+        return partial.reply(self.config.prices)
+
+    def _partial(self, asked: Mapping[str, Any], show: Showing) -> _PartialReply:
+        origin = f"{self.service.address} {asked['model']}"
+        return _PartialReply(show, self.service, origin)
 
 
 def _tool(spec: ToolSpec, is_strict: bool) -> dict[str, Any]:
@@ -131,10 +161,14 @@ def _tool(spec: ToolSpec, is_strict: bool) -> dict[str, Any]:
 def _input(messages: Sequence[Message], is_stored: bool, origin: str) -> list[dict[str, Any]]:
     """Return the conversation as items: those of this service's replies as they came."""
     items: list[dict[str, Any]] = []
+    called: dict[str, Mapping[str, Any]] = {}
     for each in messages:
         kept = kept_for(each, _EXTRA, origin) or {}
         if "output" in kept:
             items += _returned(kept["output"], is_stored)
+            called |= provider_calls(kept["output"])
+        elif each.get("role") == "tool" and each.get("tool_call_id") in called:
+            items += answered(called[str(each["tool_call_id"])], each.get("content"))
         else:
             items += _items(each)
     return items
@@ -267,7 +301,7 @@ class _PartialReply:
         texts = [part for item in items if item.type == "message" for part in item.content or ()]
         refused = [part.refusal for part in texts if part.type == "refusal"]
         said = [part.text for part in texts if part.type == "output_text"]
-        calls = tuple(_call(item) for item in items if item.type == "function_call")
+        calls = tuple(call for item in items if (call := _call(item)) is not None)
         usage = _usage(response.usage) if response.usage is not None else Usage()
         kept = [item.model_dump(mode="json", by_alias=True, exclude_none=True) for item in items]
         made = [
@@ -275,7 +309,8 @@ class _PartialReply:
         ]
         notes = [note for part in texts for note in getattr(part, "annotations", None) or ()]
         cited = [_cited(note) for note in notes if note.type.endswith("citation")]
-        for part in (*cited, *made):
+        used = [part for item in items for part in used_by(item)]
+        for part in (*used, *cited, *made):
             self._show({"kind": "part", "part": part})
         return Reply(
             text="".join(said or refused),
@@ -285,7 +320,7 @@ class _PartialReply:
             model=str(response.model or ""),
             extra={_EXTRA: {"origin": self._origin, "output": kept}},
             parts=distinct(
-                [*reasoning_parts(self._thoughts), *cited, *made, *refusal_parts(refused)]
+                [*reasoning_parts(self._thoughts), *used, *cited, *made, *refusal_parts(refused)]
             ),
         )
 
@@ -300,7 +335,9 @@ def _part_of(item: Any) -> dict[str, Any]:
     return made_image(item.result, f"image/{form}")
 
 
-def _call(item: Any) -> ToolCall:
+def _call(item: Any) -> ToolCall | None:
+    if item.type != "function_call":
+        return provider_call(item)
     arguments, fault = read_arguments(item.arguments)
     id = item.call_id or item.id or ""
     return ToolCall(id=id, name=item.name, arguments=arguments, fault=fault)
@@ -321,4 +358,6 @@ def _usage(given: Any) -> Usage:
         output_tokens=given.output_tokens or 0,
         cached_tokens=getattr(inputs, "cached_tokens", None) or 0,
         reasoning_tokens=getattr(outputs, "reasoning_tokens", None) or 0,
+        cost=float(getattr(given, "cost", None) or 0),  # of OpenRouter
+        cache_write_tokens=getattr(inputs, "cache_write_tokens", None) or 0,
     )

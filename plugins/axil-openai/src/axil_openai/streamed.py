@@ -15,8 +15,10 @@ from axil_models import (
     Request,
     Showing,
     check_modalities,
+    current_batches,
     service_config,
 )
+from axil_openai.batch import OpenAIBatches
 from axil_openai.connection import Connection
 from axil_openai.profiles import Form
 from axil_openai.requests import ModelConfig, forms_for
@@ -35,6 +37,8 @@ class StreamedModel(Remote, ABC):
 
     carried: ClassVar[tuple[Modality, ...]]
     """The modalities that the API can carry."""
+    batch_path: ClassVar[str]
+    """The path that requests in batches are for."""
 
     def __init__(
         self,
@@ -80,11 +84,30 @@ class StreamedModel(Remote, ABC):
     async def _asked_for(self, request: Request, form: Form, emit: Emit) -> Reply:
         """Return the answer to a request that asks for its structure in this form."""
         asked = self._asked(request, form)
+        if (batches := current_batches()) is not None:
+            api = OpenAIBatches(self.service, self.batch_path, str(asked["model"]))
+            return await batches.reply(
+                api, asked, emit, lambda whole, show: self._read_whole(whole, asked, show)
+            )
 
         async def attempt(client: AsyncOpenAI, show: Showing) -> Reply:
             return await self._attempt(client, asked, show)
 
         return await self.service.call(attempt, emit)
+
+    def without_batches(self) -> str:
+        """Return the reason why it cannot be asked in batches; empty: it can."""
+        profile = self.service.profile
+        if profile.is_own:
+            return ""
+        named = profile.title or f"{self.service.address} (it has none without profile: openai)"
+        return f'axil knows no batch API of {named}, where the model "{self.name}" is.'
+
+    @abstractmethod
+    def _read_whole(
+        self, whole: Mapping[str, Any], asked: Mapping[str, Any], show: Showing
+    ) -> Reply:
+        """Return the reply that came in one piece."""
 
     @abstractmethod
     def _asked(self, request: Request, form: Form = "prompt") -> dict[str, Any]:

@@ -20,7 +20,9 @@ _TEXTS: Final = ("reasoning_content", "reasoning")
 
 def more_of(given: Any, names: Sequence[str]) -> dict[str, Any]:
     """Return the fields of these names that a service sent beyond the API."""
-    more = cast("Mapping[str, Any]", getattr(given, "model_extra", None) or {})
+    more: Mapping[str, Any] | None = getattr(given, "model_extra", None)
+    if not more:  # nearly always
+        return {}
     return {name: more[name] for name in names if more.get(name) is not None}
 
 
@@ -37,7 +39,20 @@ class Thoughts:
 
     def taken_from(self, delta: Any) -> str:
         """Take the thoughts in a piece of a message, and return the text of its answer."""
-        more = cast("Mapping[str, Any]", delta.model_extra or {})
+        more: Mapping[str, Any] | None = delta.model_extra
+        thought = self._added(more) if more else ""
+        content: Any = delta.content
+        if isinstance(content, list):
+            listed, content = _read(cast("list[Any]", content))
+            self._listed += [listed] if listed else []
+            thought = thought or listed
+        if thought:
+            self._shown.append(thought)
+            self._show({"kind": "reasoning", "text": thought})
+        return content if isinstance(content, str) else ""
+
+    def _added(self, more: Mapping[str, Any]) -> str:
+        """Take the thoughts in fields beyond the API; return what they show."""
         thought = ""
         for name in _TEXTS:
             if name in more:  # empty, too: who has the field wants it back
@@ -50,16 +65,9 @@ class Thoughts:
             if isinstance(detail, Mapping):
                 added = self._detail(dict(cast("Mapping[str, Any]", detail)))
                 thought = thought or added
-        self._more |= more_of(delta, ("extra_content",))
-        content: Any = delta.content
-        if isinstance(content, list):
-            listed, content = _read(cast("list[Any]", content))
-            self._listed += [listed] if listed else []
-            thought = thought or listed
-        if thought:
-            self._shown.append(thought)
-            self._show({"kind": "reasoning", "text": thought})
-        return content if isinstance(content, str) else ""
+        if more.get("extra_content") is not None:
+            self._more["extra_content"] = more["extra_content"]
+        return thought
 
     def _detail(self, detail: dict[str, Any]) -> str:
         """Add a detail, or a piece of the one before; return what it shows."""

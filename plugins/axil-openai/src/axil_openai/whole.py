@@ -34,9 +34,8 @@ def whole_client() -> DefaultAsyncHttpxClient:
         def __init__(self, body: Any) -> None:
             self.body = body
 
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for part in without_end(self.body):
-                yield part
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return without_end(self.body)
 
         async def aclose(self) -> None:
             await self.body.aclose()
@@ -61,6 +60,10 @@ async def without_end(body: Any) -> AsyncIterator[bytes]:
     held, begins = b"", True
     parts = aiter(body)
     async for part in parts:
+        if not held and part.endswith(b"\n") and b"[DONE]" not in part:  # nearly always
+            begins = True
+            yield part
+            continue
         lines = (held + part).splitlines(keepends=True)
         for number, line in enumerate(lines):
             if (number or begins) and _bare(line).startswith(_END):

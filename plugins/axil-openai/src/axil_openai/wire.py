@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import mimetypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+
+def joined_base64(pieces: Sequence[str]) -> str:
+    """Return what came in pieces, each of which may be padded, as one.
+
+    >>> joined_base64(["YQ==", "YmM="])
+    'YWJj'
+    """
+    data = b"".join(base64.b64decode(piece) for piece in pieces)
+    return base64.b64encode(data).decode()
 
 
 def data_url(part: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from axil import ConfigError, Problem
-from axil.plugin import COMPONENT_KINDS, Registry, install_advice
+from axil.plugin import COMPONENT_KINDS, Registry, install_advice, legible
 from axil_cli import Exit, add_shared_arguments
 from axil_plugins.output import put, tell_table
 
@@ -173,9 +173,8 @@ def _show(options: argparse.Namespace, session: Session) -> int:
         if options.format == "json":
             session.say_json(stated)
         else:
-            session.say(
-                f"{stated['distribution']} {stated['version']}\n{stated['summary']}".rstrip()
-            )
+            text = f"{stated['distribution']} {stated['version']}\n{stated['summary']}".rstrip()
+            session.say(legible(text))
             session.say(f"requires: {', '.join(stated['requires']) or 'nothing'}")
             session.say(
                 ""
@@ -197,7 +196,7 @@ def _show(options: argparse.Namespace, session: Session) -> int:
         f"{stated['kind']}:{stated['name']}  "
         f"{stated['distribution']} {stated['version']}  {stated['object']}"
     )
-    session.say(stated.get("summary", ""))
+    session.say(legible(stated.get("summary", "")))
     if stated.get("aliases"):
         session.say(f"formerly: {', '.join(stated['aliases'])}")
     schema: Mapping[str, Any] = stated.get("config_schema") or {}

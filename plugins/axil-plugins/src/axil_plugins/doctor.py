@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, cast
 
 from axil.plugin import (
@@ -269,6 +270,7 @@ def requirements(registry: Registry) -> Iterator[Finding]:
     from packaging.requirements import InvalidRequirement, Requirement
 
     kernel = {canonical_name(Requirement(each).name) for each in metadata.requires(KERNEL) or ()}
+    version_of = cache(metadata.version)  # it reads the whole page of a distribution
     for name in registry.plugins():
         for text in getattr(registry.distribution(name), "requires", None) or ():
             try:
@@ -280,7 +282,7 @@ def requirements(registry: Registry) -> Iterator[Finding]:
                 continue
             target = canonical_name(wanted.name)
             try:
-                there = metadata.version(wanted.name)
+                there = version_of(wanted.name)
             except metadata.PackageNotFoundError:
                 message = f"it requires {wanted}, which is not installed."
                 yield _finding("missing", name, message, install_advice(text))

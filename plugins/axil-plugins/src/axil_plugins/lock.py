@@ -245,7 +245,7 @@ def _hold(
     file: str, registry: Registry, vars: Mapping[str, Any] | None, allow: frozenset[str]
 ) -> None:
     """Have components hold what is outside to the lock while the run lasts, too."""
-    pins: Mapping[str, Any] = _read(file).get("outside", {})
+    pins: Mapping[str, Any] = _read(file)["outside"]
     target = python_target(file)
     folder = target.folder if target is not None else os.path.dirname(os.path.realpath(file))
     grants = Grants.of(allow, folder)
@@ -415,23 +415,36 @@ def _read(file: str) -> Mapping[str, Any]:
 
 
 def _fault(lock: Mapping[str, Any]) -> str:
-    """Return what is wrong with the parts of a lock; empty: nothing."""
-    for part in ("distributions", "files", "outside"):
-        if not isinstance(lock.get(part, {}), dict):
-            return f"{part} is no mapping"
-    for part in ("models", "wants"):
-        given = lock.get(part, [])
-        if not isinstance(given, list) or not all(map(_is_text, cast("list[Any]", given))):
+    """Return what is wrong with the parts of a lock; empty: nothing. A part that is missing, or has
+    another name, would be compared with nothing.
+    """
+    if apart := sorted(lock.keys() ^ _PARTS.keys()):
+        known = ", ".join(_PARTS)
+        return (
+            f"{format_names(apart)} should {'' if apart[0] in _PARTS else 'not '}be in it: {known}"
+        )
+    for part, kind in _PARTS.items():
+        given = lock[part]
+        if not isinstance(given, kind):
+            return f"{part} is no {_KINDS[kind]}"
+        if kind is list and not all(map(_is_text, given)):
             return f"{part} is no list of texts"
-    for name, each in cast("dict[str, Any]", lock.get("distributions", {})).items():
+    for name, each in cast("dict[str, Any]", lock["distributions"]).items():
         stated = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
-        are_texts = _is_text(stated.get("version")) and _is_text(stated.get("digest"))
-        if not are_texts or not isinstance(stated.get("editable"), bool):
-            return f"the distribution {name} has no version, digest and editable"
-    for name, each in cast("dict[str, Any]", lock.get("files", {})).items():
+        if {key: type(value) for key, value in stated.items()} != _DISTRIBUTION:
+            return f"the distribution {name} has not exactly {', '.join(_DISTRIBUTION)}"
+    for name, each in cast("dict[str, Any]", lock["files"]).items():
         if not _is_text(each):
             return f"the file {name} has no digest"
     return ""
+
+
+_PARTS: Final[Mapping[str, type]] = {
+    "lock": int, "workflow": str, "distributions": dict, "files": dict, "models": list,
+    "outside": dict, "not_looked_into": list, "wants": list, "allow": list,
+}  # fmt: skip
+_KINDS: Final = {int: "number", str: "text", dict: "mapping", list: "list of texts"}
+_DISTRIBUTION: Final = {"version": str, "digest": str, "editable": bool, "named": bool}
 
 
 def _is_text(given: Any) -> bool:
@@ -453,15 +466,17 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
         elif was["digest"] != found["digest"]:
             yield f"the distribution {name} {version} has other contents under the same version."
             yield from (f"{name}: {line}" for line in _altered(name))
+        else:
+            yield f"the distribution {name} is needed {'by it' if found['named'] else 'by others'}."
     for name, (was, found) in _apart(before, now, "files"):
         gone = "is not part of it any more" if found is None else "has changed"
         yield f"the file {name} {'was not part of it' if was is None else gone}."
-    were, are = (set(lock.get("models", ())) for lock in (before, now))
+    were, are = set(before["models"]), set(now["models"])
     gone, new = sorted(were - are), sorted(are - were)
     if gone or new:
         models = f"{format_names(gone) or 'none'} became {format_names(new) or 'none'}"
         yield f"the models changed: {models}."
-    grown = sorted(set(now["wants"]) - set(before.get("wants", now["wants"])))
+    grown = sorted(set(now["wants"]) - set(before["wants"]))
     if grown:
         yield f"it wants more than when it was locked: {format_names(grown, 20)}."
     for where, (was, found) in _apart(before, now, "outside"):
@@ -491,8 +506,8 @@ def _differences(was: Any, now: Any, name: str = "") -> Iterator[str]:
 def _apart(
     before: Mapping[str, Any], now: Mapping[str, Any], part: str
 ) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    first: Mapping[str, Any] = before.get(part) or {}
-    second: Mapping[str, Any] = now.get(part) or {}
+    first: Mapping[str, Any] = before[part]
+    second: Mapping[str, Any] = now[part]
     for name in sorted({*first, *second}):
         if first.get(name) != second.get(name):
             yield name, (first.get(name), second.get(name))

@@ -314,7 +314,7 @@ def test_the_container_needs_nothing_from_outside(made):
     text = (inside / "Dockerfile").read_text()
     assert "--no-index" in text
     assert "--require-hashes" in text
-    assert "USER axil" in text
+    assert "USER 10001:10001" in text.splitlines()
     assert "acme-flow==2.0.1" in (inside / "requirements.lock").read_text()
     assert len(list((inside / "wheels").iterdir())) == len(
         (inside / "requirements.lock").read_text().splitlines()

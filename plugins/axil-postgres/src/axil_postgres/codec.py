@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from axil_journals import Entry, EntryRow, RowCodec, about_row, damaged_error, row_entries
+from axil.plugin import JournalError
+from axil_journals import (
+    Cipher,
+    Entry,
+    EntryRow,
+    RowCodec,
+    RunObjects,
+    about_row,
+    damaged_error,
+    row_entries,
+)
 from axil_postgres.database import Database
 
 Record = tuple[tuple[int, int], Sequence[Any]]
@@ -14,8 +24,45 @@ Stored = tuple[int, str, str, str | None, bytes | None, int]
 """Number, kind, who, body, sealed, checksum: of a sealed row who and body are empty."""
 
 
+LARGE: Final = 256 * 1024
+"""Characters of a body beyond which it is an object, where objects are kept."""
+
+
 class Codec(RowCodec):
     """The form in which the rows of one journal are stored."""
+
+    def __init__(self, cipher: Cipher | None, objects: RunObjects | None = None) -> None:
+        super().__init__(cipher)
+        self.objects = objects
+
+    def moved(self, run_id: str, rows: Sequence[EntryRow]) -> list[EntryRow]:
+        """Store large bodies as objects, and return the rows, which name them: ``#DIGEST``.
+
+        Raises: JournalError (AX512).
+        """
+        return [row if len(row.body) <= LARGE else self._moved(run_id, row) for row in rows]
+
+    def _moved(self, run_id: str, row: EntryRow) -> EntryRow:
+        if self.objects is None:
+            return row
+        try:
+            digest = self.objects.put(run_id, row.body.encode(), set())
+        except Exception as error:  # noqa: BLE001  # of many classes
+            hint = "Check the object storage; then resume the run: what was safe before is."
+            message = f"a large value cannot be stored: {error}."
+            raise JournalError(message, id="AX512", hint=hint) from None
+        return row._replace(body=f"#{digest}")
+
+    def _fetched(self, run_id: str, row: EntryRow, crc: int) -> list[tuple[int, Entry]]:
+        if row.body.startswith("#"):
+            if self.objects is None:
+                how = "it is an object, and the setting objects does not say where"
+                raise damaged_error(run_id, row.seq, how)
+            if row.crc != crc:
+                raise damaged_error(run_id, row.seq, "its checksum is wrong")
+            row = row._replace(body=self.objects.get(run_id, row.body[1:]).decode())
+            crc = row.crc
+        return row_entries(row, crc, run_id)
 
     def admit(self, database: Database) -> None:
         """Check that the journal can be read and written with this cipher, or without one.
@@ -47,10 +94,10 @@ class Codec(RowCodec):
         """
         seq, kind, who, body, sealed, crc = stored
         if sealed is None:
-            return row_entries(EntryRow(seq, kind, who, body), crc, run_id)
+            return self._fetched(run_id, EntryRow(seq, kind, who, body), crc)
         if self.cipher is None:
             raise damaged_error(run_id, seq, "it is encrypted")
         text = self.cipher.open(bytes(sealed), about_row(run_id, seq, kind)).decode()
         who, _, body = text.partition("\0")
         row = EntryRow(seq, kind, who, body)
-        return row_entries(row, row.crc, run_id)
+        return self._fetched(run_id, row, row.crc)

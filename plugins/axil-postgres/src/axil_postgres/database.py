@@ -37,10 +37,14 @@ _AGAIN: Final = (
     psycopg.InterfaceError,
     psycopg.errors.DeadlockDetected,
     psycopg.errors.SerializationFailure,
+    psycopg.errors.IdleInTransactionSessionTimeout,
 )
 """Errors after which the same transaction may succeed."""
 _PRUNE_SECONDS: Final = 60.0
 _PRUNED: Final = 1000
+_CONNECT_SECONDS: Final = 2.0
+"""The time for which a connection is waited for at once; then the pool, which waits twice as long
+each time that the server is away, begins anew."""
 _WOKEN: Final = 16  # processes that look when a run becomes due, on average
 
 _REAP = """
@@ -62,6 +66,10 @@ select (select count(*) from freed), (select count(*) from holders)
 """
 
 
+class UnheldError(Exception):
+    """The row of this process was deleted: its runs were given to others."""
+
+
 class Database:
     """The connections of one journal object."""
 
@@ -72,6 +80,7 @@ class Database:
         schema: str,
         sync: str,
         connections: int,
+        direct_url: str,
         lease_seconds: float,
         patience_seconds: float,
         retain_seconds: float | None,
@@ -82,33 +91,73 @@ class Database:
         self.changes = ChangeSignal()
         self.work = ChangeSignal()
         """The changes that may be work for this process."""
+        self.has_queues = False
+        """True if there was any queue when this was last looked at."""
         self.holders = 1
         """The number of processes when the lease was last renewed."""
+        self.forgotten: Callable[[Sequence[str]], object] = len
+        """Called with the runs that are forgotten because of their age."""
         self.closed = threading.Event()
         self.holder = 0
         """The row of this process; 0: it holds nothing yet."""
+        self._registering = threading.Lock()  # is not waited for with a connection
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._pruning: threading.Thread | None = None
         commit = "on" if sync == "full" else "off"
-        options = f'-c search_path="{schema}" -c synchronous_commit={commit}'
+        # what a process locked that was stopped in a transaction is others' when its runs are
+        idle = f"idle_in_transaction_session_timeout={round(1000 * lease_seconds)}"
+        options = f'-c search_path="{schema}" -c synchronous_commit={commit} -c {idle}'
         self._made: dict[str, Any] = {
             "autocommit": True,
             "options": options,
             "application_name": "axil",
         }
-        self.url = url
+        self.url = direct_url or url
+        pooled: dict[str, Any] = self._made
+        if direct_url:  # another connection for each transaction: nothing belongs to a session
+            pooled = {**self._made, "prepare_threshold": None}
+            del pooled["options"]
         # what it would print of each try is said once, by the error
         logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
         self._pool = ConnectionPool(
-            url, min_size=0, max_size=connections, kwargs=self._made, open=False
+            url,
+            min_size=0,
+            max_size=connections - 1,
+            kwargs=pooled,
+            open=False,
+            reconnect_timeout=_CONNECT_SECONDS / 2,
         )
         try:
             self._pool.open()
-            self.transact(lambda connection: migrate(connection, schema), reading=True)
+            if direct_url:
+                self._migrate_directly()
+            else:
+                self.transact(lambda connection: migrate(connection, schema), reading=True)
         except BaseException:
             self._pool.close(timeout=0)
             raise
+
+    def _migrate_directly(self) -> None:
+        """Make the tables, and see that they are found through the pooler.
+
+        Raises: JournalError (AX510).
+        """
+        try:
+            with psycopg.connect(self.url, **self._made) as connection:
+                migrate(connection, self.schema)
+                sql = "select current_user, current_database()"
+                user, name = connection.execute(sql).fetchone() or ("", "")
+        except psycopg.Error as error:
+            raise self.unusable(error, reading=True) from None
+        sql = "select coalesce(to_regclass('runs') = to_regclass(%s), false)"
+        if not self.rows(sql, (f'"{self.schema}".runs',))[0][0]:
+            message = f"the tables in the schema {self.schema} are not found through the pooler."
+            hint = (
+                f'Once: alter role "{user}" in database "{name}" set search_path = '
+                f'"{self.schema}"; then have the pooler reconnect.'
+            )
+            raise JournalError(message, id="AX510", hint=hint)
 
     def rows(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         """Return the rows of one statement. Raises: JournalError (AX510)."""
@@ -122,8 +171,11 @@ class Database:
         ends, pause = time.monotonic() + self.patience_seconds, 0.05
         while True:
             try:
-                with self._pool.connection(timeout=max(1.0, self.patience_seconds)) as connection:
+                with self._pool.connection(timeout=_CONNECT_SECONDS) as connection:
                     return doing(connection)
+            except UnheldError:
+                self._register(anew=True)
+                continue
             except _AGAIN as error:
                 if time.monotonic() >= ends or self.closed.is_set():
                     raise self.unusable(error, reading=reading) from None
@@ -144,22 +196,33 @@ class Database:
     def hold(self) -> int:
         """Return the number of this process as a holder, whose lease is kept from now on."""
         self.listen()
-        if not self.holder:
-            with self._lock:
-                if not self.holder:
-                    self.holder = self.transact(self._registered)
+        self._register()
         return self.holder
+
+    def _register(self, *, anew: bool = False) -> None:
+        known = self.holder
+        if known and not anew:
+            return
+        with self._registering:
+            if self.holder == known:  # others see it at once
+                self.holder = self.transact(self._registered)
 
     def renewed(self, connection: Any) -> int:
         """Renew the lease until the transaction ends, and return the number of this process.
 
-        A process that was stopped for so long that its runs were given to others gets a new number.
+        A process that was stopped for so long that its runs were given to others gets a new number,
+        and the transaction is tried again.
         """
-        with self._lock:
-            sql = "update holders set until = now() + make_interval(secs => %s) where id = %s"
-            if not connection.execute(sql, (self.lease_seconds, self.holder)).rowcount:
-                self.holder = self.transact(self._registered)  # others see it at once
-            return self.holder
+        holder = self.holder
+        sql = (
+            "update holders set until = now() + make_interval(secs => %s) where id = %s "
+            "returning exists (select from queues)"
+        )
+        found = connection.execute(sql, (self.lease_seconds, holder)).fetchone()
+        if found is None:
+            raise UnheldError
+        self.has_queues = bool(found[0])
+        return holder
 
     def _registered(self, connection: Any) -> int:
         name = f"{socket.gethostname()}:{os.getpid()}"
@@ -226,14 +289,19 @@ class Database:
             return 0
         before = time.time() - self.retain_seconds
 
-        def doing(connection: Any) -> int:
-            return len(pruned(connection, (before, sorted(ENDED), _PRUNED), is_waiting=False))
+        def doing(connection: Any) -> list[Any]:
+            return pruned(connection, (before, sorted(ENDED), _PRUNED), is_waiting=False)
 
-        return self.transact(doing)
+        found = self.transact(doing)
+        self.forgotten([run for run, *_ in found])
+        return len(found)
 
     def _renew(self, connection: Any) -> None:
         if self.holder:
-            self.renewed(connection)
+            try:
+                self.renewed(connection)
+            except UnheldError:
+                self._register(anew=True)
         freed, self.holders = connection.execute(_REAP).fetchone()
         if freed:
             connection.execute("select pg_notify(%s, 'due')", (self.schema,))

@@ -16,6 +16,7 @@ from axil.plugin import JournalError
 from axil_journals import (
     DUE_NOW,
     ENDED,
+    Bucket,
     Cipher,
     Damage,
     Entry,
@@ -24,7 +25,9 @@ from axil_journals import (
     RunCount,
     RunInfo,
     RunMail,
+    RunObjects,
     RunWriter,
+    Spent,
     claimed_error,
     damage_of,
     entry_row,
@@ -33,9 +36,19 @@ from axil_journals import (
     unknown_error,
 )
 from axil_postgres.codec import Codec, Record
-from axil_postgres.database import Database
+from axil_postgres.database import Database, UnheldError
 from axil_postgres.listing import COUNTS, FACTS, IS_HELD, NAMED, listing, pruned
-from axil_postgres.taking import next_due, set_queues, states, taken, with_records
+from axil_postgres.schema import go_back
+from axil_postgres.taking import (
+    ANY_LOST,
+    next_due,
+    set_queues,
+    spend,
+    states,
+    taken,
+    taken_at_once,
+    with_records,
+)
 from axil_postgres.writer import ROWS, Writer, new_epoch
 
 if TYPE_CHECKING:
@@ -94,7 +107,15 @@ class Settings(BaseModel):
         description="Per run, how many superseded rows stay, for looking back; 0: none.",
     )
     connections: int = Field(
-        default=8, ge=2, le=100, description="The largest number of connections of a process."
+        default=3,
+        ge=2,
+        le=100,
+        description="The largest number of connections of a process; one of them listens.",
+    )
+    direct_url: SecretStr = Field(
+        default=SecretStr(""),
+        description="Where url is that of a pooler which gives each transaction another "
+        "connection (PgBouncer, transaction): the address of the server itself, to listen.",
     )
     lease_seconds: float = Field(
         default=6.0,
@@ -103,6 +124,11 @@ class Settings(BaseModel):
     )
     patience_seconds: float = Field(
         default=30.0, ge=0.0, description="How long a server that is away is waited for."
+    )
+    objects: str = Field(
+        default="",
+        description="The folder or bucket where values of more than 256 KiB are kept: "
+        "file:///…, s3://…, gs://…, az://…; empty: in the database.",
     )
     retain_days: float | None = Field(
         default=None,
@@ -156,11 +182,16 @@ class PostgresJournal(Recording):
                     schema=config.tables,
                     sync=config.sync,
                     connections=config.connections,
+                    direct_url=config.direct_url.get_secret_value(),
                     lease_seconds=config.lease_seconds,
                     patience_seconds=config.patience_seconds,
                     retain_seconds=retain,
                 )
-                codec = Codec(self.cipher)
+                objects = None
+                if config.objects:
+                    objects = RunObjects(Bucket(config.objects), cipher=self.cipher)
+                    database.forgotten = objects.forget
+                codec = Codec(self.cipher, objects)
                 try:
                     codec.admit(database)
                 except BaseException:
@@ -236,7 +267,13 @@ class PostgresJournal(Recording):
         self.writer.finish_now()
         database = self.writer.database
         given = (before, list(status), limit)
-        return [_info((*row, False)) for row in database.transact(partial(pruned, given=given))]
+        found = [_info((*row, False)) for row in database.transact(partial(pruned, given=given))]
+        self._forgotten([info.run_id for info in found])
+        return found
+
+    def _forgotten(self, run_ids: Sequence[str]) -> None:
+        if (objects := self.writer.codec.objects) is not None:
+            objects.forget(run_ids)
 
     def forget(self, run_id: str) -> None:
         self.writer.finish_now()
@@ -247,6 +284,7 @@ class PostgresJournal(Recording):
                 connection.execute("delete from runs where id = %s", (id,))
 
         self.writer.database.transact(doing)
+        self._forgotten([run_id])
 
     def _free(self, connection: Any, run_id: str) -> int:
         """Return the number of a run, locked. Raises: JournalError (AX503, AX506)."""
@@ -316,24 +354,36 @@ class PostgresJournal(Recording):
         *,
         digests: Collection[str] | None = None,
         without: Collection[str] = (),
+        unknown: Collection[str] = (),
         lost: bool = False,
     ) -> Sequence[str]:
         writer = self.writer
         writer.finish_now()
-        given = {
+        database = writer.database
+        if lost and not database.rows(ANY_LOST)[0][0]:  # most often; no lock is held to find out
+            return []
+        given: dict[str, Any] = {
             "now": now,
             "without": list(without),
+            "unknown": list(unknown),
             "digests": None if digests is None else list(digests),
         }
 
         def doing(connection: Any) -> list[tuple[str, Record | None]]:
+            if not (lost or database.has_queues):
+                at_once = {"holder": database.holder, "lease": database.lease_seconds, "most": most}
+                is_held, database.has_queues, found = taken_at_once(connection, given | at_once)
+                if not is_held:
+                    raise UnheldError
+                if not database.has_queues:
+                    return with_records(connection, found)
             with connection.transaction():
-                held = {**given, "holder": writer.database.renewed(connection)}
-                found = taken(connection, held, most, lost=lost)
+                held = {**given, "holder": database.renewed(connection)}
+                found = taken(connection, held, most, has_queues=database.has_queues, lost=lost)
             return with_records(connection, found)
 
-        writer.database.hold()
-        records = dict(writer.database.transact(doing))
+        database.hold()
+        records = dict(database.transact(doing))
         writer.taken.update(records)
         return list(records)
 
@@ -341,12 +391,26 @@ class PostgresJournal(Recording):
         self.writer.finish_now()
         return self.writer.database.transact(partial(next_due, now=now), reading=True)
 
+    @property
+    def format(self) -> int:
+        """The version of the tables."""
+        return int(self._rows("select number from version")[0][0])
+
+    def go_back(self) -> int:
+        """Give the journal the format of the version before this one, for that one to open it, and
+        return its number; no process may use it meanwhile.
+        """
+        return self.writer.database.transact(go_back)
+
     def set_queues(self, queues: Collection[Queue]) -> None:
         self.writer.database.transact(partial(set_queues, queues=queues))
         self._rows("select pg_notify(%s, 'due')", self.config.tables)
 
     def queues(self) -> Sequence[Queue]:
         return [state.queue for state in self.writer.database.transact(states, reading=True)]
+
+    def spend(self, spent: Collection[Spent], now: float) -> Collection[str]:
+        return self.writer.database.transact(partial(spend, spent=spent, now=now))
 
     def counts(self, now: float) -> Sequence[RunCount]:
         self.writer.finish_now()

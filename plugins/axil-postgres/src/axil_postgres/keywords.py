@@ -27,13 +27,23 @@ class PostgresJournalKeywords(TypedDict, total=False):
     """Per run, how many superseded rows stay, for looking back; 0: none."""
 
     connections: int
-    """The largest number of connections of a process."""
+    """The largest number of connections of a process; one of them listens."""
+
+    direct_url: SecretStr | str
+    """Where url is that of a pooler which gives each transaction another connection (PgBouncer,
+    transaction): the address of the server itself, to listen.
+    """
 
     lease_seconds: float
     """How long a process that shows no sign of life keeps its runs."""
 
     patience_seconds: float
     """How long a server that is away is waited for."""
+
+    objects: str
+    """The folder or bucket where values of more than 256 KiB are kept: file:///…, s3://…, gs://…,
+    az://…; empty: in the database.
+    """
 
     retain_days: float | None
     """Days after which runs that have ended are forgotten; none: never."""

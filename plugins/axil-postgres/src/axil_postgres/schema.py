@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from axil.plugin import JournalError
 
-VERSION: Final = 2
+VERSION: Final = 3
 _LOCK: Final = 4_158_119_001
 """The advisory lock under which one process at a time migrates."""
 
@@ -76,6 +76,38 @@ create table queues (
 drop index if exists runs_by_turn;
 """
 
+_METERED: Final = """
+alter table queues add column key_calls integer,
+    add column requests_per_minute integer,
+    add column tokens_per_minute integer,
+    add column requests double precision,
+    add column tokens double precision,
+    add column spent_at double precision not null default 0,
+    add column closed_until double precision not null default 0;
+create table queue_keys (
+    queue text collate "C" not null,
+    key text collate "C" not null,
+    saved double precision not null,
+    saved_at double precision not null,
+    primary key (queue, key)
+);
+create table once (
+    queue text collate "C" not null,
+    name text collate "C" not null,
+    run bigint not null references runs on delete cascade,
+    primary key (queue, name)
+);
+create index once_of_run on once (run);
+"""
+
+_BACK: Final = """
+drop table once, queue_keys;
+alter table queues drop column key_calls, drop column requests_per_minute,
+    drop column tokens_per_minute, drop column requests, drop column tokens,
+    drop column spent_at, drop column closed_until;
+"""
+"""Statements that make the version before this one of it; rules that it does not know are lost."""
+
 TURN: Final = "(case when due = 0 then touched else due end)"
 """The time by which due runs are taken; one that is due at once has waited since it was written."""
 _INDEXES: Final = (
@@ -97,7 +129,7 @@ _INDEXES: Final = (
 """Indexes that are no part of a version, as every version works with them; the newest last but for
 those that are dropped."""
 _NEWEST: Final = "mail_of_run"
-_MIGRATIONS: Final[dict[int, str]] = {1: _TABLES, 2: _QUEUES}
+_MIGRATIONS: Final[dict[int, str]] = {1: _TABLES, 2: _QUEUES, 3: _METERED}
 """Statements that make version n of version n - 1; forward only, each in one transaction."""
 
 
@@ -125,6 +157,15 @@ def migrate(connection: Any, schema: str) -> None:
             connection.execute("insert into version values (%s)", (number,))
         for index in _INDEXES:
             connection.execute(index)
+
+
+def go_back(connection: Any) -> int:
+    """Give the tables the format of the version before this one, and return its number."""
+    with connection.transaction():
+        connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
+        connection.execute(_BACK)
+        connection.execute("update version set number = %s", (VERSION - 1,))
+    return VERSION - 1
 
 
 def _version(connection: Any, schema: str) -> int:

@@ -20,7 +20,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from axil import AxilError
-from axil_journals import GroupCommit, RunPart, claimed_error, left_behind_error, overtaken_error
+from axil_journals import (
+    ENDED,
+    GroupCommit,
+    RunExists,
+    RunPart,
+    claimed_error,
+    left_behind_error,
+    overtaken_error,
+)
 from axil_postgres.codec import Codec, Record, Stored
 from axil_postgres.database import Database
 
@@ -163,6 +171,8 @@ class Writer(GroupCommit["PostgresRunWriter"]):
                 parts = [part for part in parts if part.run.epoch is not None or part.rows]
                 if not parts:
                     return
+                moved = self.codec.moved
+                parts = [part._replace(rows=moved(part.run.run_id, part.rows)) for part in parts]
                 faults = self.database.transact(lambda connection: self._put(connection, parts))
                 self.commits += 1
             # whatever it is: the waiters get it, and nothing is written behind a gap
@@ -198,8 +208,8 @@ class Writer(GroupCommit["PostgresRunWriter"]):
         with connection.transaction():
             if claiming:
                 self.database.renewed(connection)
-            if any(part.run.header.get("thread") for part in claiming):
-                # a run begins on a thread after the run before it has been released
+            if any(part.run.header.get("thread") or part.run.place.once for part in claiming):
+                # a run begins on a thread, or has its name, after what the run before it wrote
                 known = [part for part in parts if part.run.epoch is not None]
                 self._write(connection, known, faults)
                 written = claiming
@@ -278,7 +288,9 @@ class Writer(GroupCommit["PostgresRunWriter"]):
             values = [(run.run_id, *run.seen, run.claiming, run.digest) for run in known]
             found += connection.execute(_CLAIM, [own, *_columns(values, 5), own]).fetchall()
         fresh = [
-            run for run in by_name.values() if not run.seen[1] and not run.header.get("thread")
+            run
+            for run in by_name.values()
+            if not run.seen[1] and not run.header.get("thread") and not run.place.once
         ]
         if fresh:
             values = [
@@ -324,6 +336,8 @@ class Writer(GroupCommit["PostgresRunWriter"]):
 
     def _begun(self, connection: Any, run: PostgresRunWriter) -> tuple[int, int] | AxilError:
         header = run.header
+        if (refused := self._refused(connection, run)) is not None:
+            return refused
         thread = str(header.get("thread", ""))
         if thread:
             connection.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", (thread,))
@@ -333,6 +347,8 @@ class Writer(GroupCommit["PostgresRunWriter"]):
             )
             last, is_at_work = connection.execute(sql, (thread,)).fetchone() or ("", False)
             if header.get("after", "") != last or is_at_work:
+                if self._exists(connection, run.run_id):  # begun elsewhere during the wait
+                    return claimed_error(run.run_id, "since its journal was read")
                 return overtaken_error(thread, last)
         sql = (
             "insert into runs (run, graph, digest, thread, forked_from, queue, key, epoch, holder, "
@@ -347,7 +363,53 @@ class Writer(GroupCommit["PostgresRunWriter"]):
         made = connection.execute(sql, values).fetchone()
         if made is None:
             return claimed_error(run.run_id, "since its journal was read")
+        if run.place.once:
+            sql = (
+                "insert into once values (%s, %s, %s) on conflict (queue, name) do update "
+                "set run = excluded.run"
+            )
+            connection.execute(sql, (run.place.queue, run.place.once, made[0]))
         return made[0], run.claiming
+
+    def _refused(self, connection: Any, run: PostgresRunWriter) -> RunExists | None:
+        """Return the refusal of a run whose name another one has, which waits with its input if it
+        is debounced; None: it may begin.
+        """
+        place = run.place
+        if run.first is None:
+            return None
+        lock = "select pg_advisory_xact_lock(hashtextextended(%s, 1))"
+        connection.execute(lock, (f"{place.queue}\n{place.once}",))
+        sql = (
+            "select id, runs.run, holder = 0 and next = 1, begun from once join runs on "
+            "runs.id = once.run where once.queue = %s and name = %s and status <> all(%s) "
+            "for update of runs"
+        )
+        ended = [*ENDED, "parked"]
+        found = connection.execute(sql, (place.queue, place.once, ended)).fetchone()
+        if found is None:
+            return None
+        id, run_id, is_waiting, begun = found
+        if place.debounce_seconds is not None:
+            if not is_waiting:
+                return None
+            row = self.codec.stored(run_id, run.first)
+            sql = (
+                "update entries set kind = %s, who = %s, body = %s, sealed = %s, crc = %s "
+                "where run = %s and seq = %s"
+            )
+            connection.execute(sql, (*row[1:], id, row[0]))
+            sql = (
+                "update runs set graph = %s, digest = %s, key = %s, due = %s, epoch = %s, "
+                f"touched = {_NOW} where id = %s"
+            )
+            values = (run.header.get("graph", ""), run.digest, place.key, place.due(begun))
+            connection.execute(sql, (*values, new_epoch(), id))
+        return RunExists(run_id, place)
+
+    def _exists(self, connection: Any, run_id: str) -> bool:
+        sql = "select 1 from runs where run = %s"
+        return connection.execute(sql, (run_id,)).fetchone() is not None
 
     def _is_held(self, run_id: str) -> bool:
         return any(run.run_id == run_id for run in self.held.copy())

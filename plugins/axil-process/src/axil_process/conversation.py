@@ -11,8 +11,8 @@ import math
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final, Protocol, cast
 
-from axil import Context, Out, Question, Schema
-from axil.driver import Pause
+from axil import ConfigError, Context, Out, Question, Schema
+from axil.driver import STEPS_ELSEWHERE, Pause
 from axil.plugin import Task
 from axil_journals import decode_value, encode_value
 from axil_process.errors import ProcessError, raised
@@ -117,7 +117,7 @@ class Conversation:
                         raise Pause(*(each for pause in self._paused for each in pause.questions))
                 self._inside[message.get("in", 0)].run(self._take, message)
         except MALFORMED as error:
-            if self.is_trusted:
+            if self.is_trusted or isinstance(error, ConfigError):
                 raise
             raise malformed() from error
         finally:
@@ -155,6 +155,8 @@ class Conversation:
             self._later(number, ctx.ask(Question(**given[0]), name=given[1]))
         else:
             name, request, effects, kind = given
+            if (check := STEPS_ELSEWHERE.get()) is not None:
+                check(ctx.activation.path, kind)
             step = ctx.step(
                 name, lambda: self._step(number), request=request, effects=effects, kind=kind
             )

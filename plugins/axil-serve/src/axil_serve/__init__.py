@@ -12,8 +12,10 @@ _SUBJECTS = {
     "Services": {
         "access": "Access Caller token_digest",
         "app": "app_of",
+        "audit": "Audit",
         "guard": "Limits",
         "service": "RunService",
+        "signin": "OidcConfig SignIn",
     },
     "Protocols": {
         "a2a": "A2a",

@@ -15,8 +15,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from axil.plugin import install_advice
-from axil_serve.app import caller_of
 from axil_serve.errors import NotFound, Unserved
+from axil_serve.request import caller_of
 from axil_serve.service import RunService
 
 

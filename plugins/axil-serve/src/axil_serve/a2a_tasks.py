@@ -76,7 +76,7 @@ from starlette.routing import Route
 from axil import AxilError
 from axil_serve.a2a_push import Push
 from axil_serve.access import Caller, Right
-from axil_serve.app import caller_of, public_message, status_of
+from axil_serve.app import public_message, status_of
 from axil_serve.conversation import (
     Words,
     answer_open,
@@ -91,6 +91,7 @@ from axil_serve.conversation import (
 )
 from axil_serve.errors import NotFound
 from axil_serve.files import RunFile
+from axil_serve.request import caller_of
 from axil_serve.service import OVER, RunService, StreamPermit
 
 log = logging.getLogger("axil_serve")
@@ -455,8 +456,8 @@ class _Tasks(RequestHandler):
 
         words, is_begun = Words(last_nodes(service, call.workflow)), False
         stream = until_stopped(service, caller, run_id, after=after, permit=permit)
-        async with aclosing(stream) as events:
-            async for event in events:
+        async with aclosing(stream) as batches:
+            async for event in (event async for batch in batches for event in batch):
                 known, text = words.fields, words.add(event)
                 if text:
                     part = Artifact(artifact_id="output", name="output", parts=[Part(text=text)])

@@ -8,37 +8,51 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast, get_args
 
+from axil.plugin import CallerSecrets
 from axil_serve.errors import NotAllowed, Unserved
 
-Right = Literal["look", "run", "answer", "edit"]
-RIGHTS: Final[tuple[Right, ...]] = ("look", "run", "answer")
-"""The rights of a caller for which none are named. ``look`` reads runs; ``run`` starts, resumes,
-cancels and forks them; ``answer`` answers their questions. ``edit``, which has to be named, reads
-and writes workflow files."""
-_ALL: Final = (*RIGHTS, "edit")
+Right = Literal["look", "prompts", "run", "answer", "edit", "audit"]
+RIGHTS: Final[tuple[Right, ...]] = ("look", "prompts", "run", "answer")
+"""The rights of a caller for which none are named. ``look`` reads runs; ``prompts`` reads what is
+inside their nodes, too: what models are asked and reply; ``run`` starts, resumes, cancels and forks
+them; ``answer`` answers their questions. Two have to be named: ``edit`` reads and writes workflow
+files, ``audit`` reads who did what."""
+ALL_RIGHTS: Final[tuple[Right, ...]] = get_args(Right)
 _LEAST: Final = 16
 _NAME: Final = re.compile(r"[\w.@-]+")  # no "/": it ends the name in the names of sessions
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """The owner of a token. The runs that it starts belong to its name."""
+    """The owner of a token, or a person who signed in. Its runs belong to its name."""
 
     name: str
     rights: frozenset[Right] = frozenset(RIGHTS)
     sees_all: bool = False
     """True if it sees the runs of all callers, and those that no server started."""
+    way: str = "token"
+    """The way in: ``token``, ``session`` or ``jwt``."""
+    place: str = ""
+    """The address that its request came from."""
+    secrets: CallerSecrets | None = field(default=None, repr=False, compare=False)
+    """Its own credentials for tools and MCP servers; None: it gave none."""
+    has_lapsed: Callable[[], bool] = field(default=_never, repr=False, compare=False)
+    """Returns true if its token or session is over by now: a stream to it ends."""
 
     def check(self, right: Right) -> None:
-        """Raises: NotAllowed (AX962): the token does not have the right."""
+        """Raises: NotAllowed (AX962): the caller does not have the right."""
         if right not in self.rights:
-            message = f'the token of "{self.name}" does not have the right "{right}".'
-            raise NotAllowed("AX962", message, "Use a token that has this right.")
+            message = f'the caller "{self.name}" does not have the right "{right}".'
+            raise NotAllowed("AX962", message, "Use a token or a sign-in that has this right.")
 
     def sees(self, owner: str | None) -> bool:
         """Return whether the caller sees the runs of an owner; None: no server started them."""
@@ -66,7 +80,7 @@ class Access:
             if caller.name in names or any(known == each for each, _ in self._callers):
                 message = f'"{caller.name}" has the same name or the same token as another caller.'
                 raise Unserved("AX960", message, "Give each caller its own name and its own token.")
-            if not _NAME.fullmatch(caller.name):
+            if not is_name(caller.name):
                 message = f'"{caller.name}" cannot be the name of a caller.'
                 raise Unserved("AX960", message, "Use letters, digits, and any of . _ @ -")
             names.add(caller.name)
@@ -97,6 +111,11 @@ class Access:
         callers = cast("dict[str, Any]", found)
         return Access(_stated(name, each, environment) for name, each in callers.items())
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the callers."""
+        return frozenset(caller.name for _, caller in self._callers)
+
     def caller(self, token: str) -> Caller | None:
         """Return the owner of a token; None: no caller has it."""
         given, owner = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest(), None
@@ -104,6 +123,11 @@ class Access:
             if hmac.compare_digest(digest, given):
                 owner = caller
         return owner
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text can be the name of a caller."""
+    return _NAME.fullmatch(text) is not None
 
 
 def new_token() -> str:
@@ -123,7 +147,9 @@ def token_digest(token: str, name: str) -> str:
 def _stated(name: str, given: Any, environment: Mapping[str, str]) -> tuple[str, Caller]:
     stated = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     rights, look = stated.get("rights", list(RIGHTS)), stated.get("look", "own")
-    is_list = isinstance(rights, list) and all(each in _ALL for each in cast("list[Any]", rights))
+    is_list = isinstance(rights, list) and all(
+        each in ALL_RIGHTS for each in cast("list[Any]", rights)
+    )
     is_known = not stated.keys() - {"env", "sha256", "rights", "look"}
     if not (
         is_known
@@ -132,7 +158,8 @@ def _stated(name: str, given: Any, environment: Mapping[str, str]) -> tuple[str,
         and ("env" in stated) != ("sha256" in stated)
     ):
         message = f'the entry of the caller "{name}" is not valid.'
-        hint = "Write env or sha256; rights: a list of look, run, answer, edit; look: own or all."
+        known = ", ".join(ALL_RIGHTS)
+        hint = f"Write env or sha256; rights: a list of {known}; look: own or all."
         raise Unserved("AX960", message, hint)
     caller = Caller(
         name=name,
@@ -148,4 +175,13 @@ def _stated(name: str, given: Any, environment: Mapping[str, str]) -> tuple[str,
     return token_digest(environment[variable], name), caller
 
 
-__all__ = ["RIGHTS", "Access", "Caller", "Right", "new_token", "token_digest"]
+__all__ = [
+    "ALL_RIGHTS",
+    "RIGHTS",
+    "Access",
+    "Caller",
+    "Right",
+    "is_name",
+    "new_token",
+    "token_digest",
+]

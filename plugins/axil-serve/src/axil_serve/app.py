@@ -16,13 +16,12 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import asdict
 from functools import partial
 from importlib.resources import files
-from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 from urllib.parse import quote
 
 from starlette.applications import Starlette
@@ -35,34 +34,64 @@ from starlette.routing import BaseRoute, Route
 from axil import MISSING, AxilError, ConfigError, SpecError, StateError
 from axil.plugin import EngineError, JournalError
 from axil_serve.access import Access, Caller
+from axil_serve.conversation import workflow_data
 from axil_serve.errors import (
     BadRequest,
     Busy,
     Conflict,
     NotAllowed,
     NotFound,
+    NotSignedIn,
     TooLarge,
     Unserved,
     error_data,
 )
-from axil_serve.guard import BodyTooLarge, Guard, Limits
+from axil_serve.guard import BodyTooLarge, Guard, Limits, Refused
 from axil_serve.openapi import document
+from axil_serve.request import (
+    body_of,
+    caller_of,
+    fields_in,
+    flag_in,
+    number_in,
+    page_of,
+    paths_in,
+    text_in,
+    texts_in,
+)
 from axil_serve.search import search
 from axil_serve.service import RunService, StreamEvent, StreamPermit
+from axil_serve.shown import shown_routes
+
+if TYPE_CHECKING:
+    from axil_serve.signin import SignIn
 
 PAGE: Final = {
     "index.html": "text/html; charset=utf-8",
     **dict.fromkeys(
         (
             "app.js",
+            "chat.js",
             "compare.js",
+            "details.js",
             "dom.js",
             "editor.js",
+            "evaluations.js",
+            "exported.js",
+            "files.js",
+            "forms.js",
             "graph.js",
-            "look.js",
+            "places.js",
+            "question.js",
             "report.js",
             "run.js",
+            "runpage.js",
+            "runs.js",
             "server.js",
+            "shell.js",
+            "start.js",
+            "tables.js",
+            "textview.js",
             "timeline.js",
         ),
         "text/javascript; charset=utf-8",
@@ -80,23 +109,20 @@ VERBATIM: Final = ("/v1/edit/file", "/v1/edit/change")
 """The routes that give the text of a file to somebody who may write it: a key that stands in it is
 written back."""
 _CHUNK: Final = 1 << 16
-_SESSION_RUNS: Final = 10_000
-"""The latest runs, among which sessions are looked for."""
+_PAGE_OF_AUDIT: Final = {"before": "0", "limit": "100"}
 log = logging.getLogger("axil_serve")
 Handler = Callable[[Request], Awaitable[Response]]
 
 
 class ServeProtocol(Protocol):
-    """``axil.protocols``: routes by which clients of a protocol reach the runs of a server."""
+    """``axil.protocols``: routes by which clients of a protocol reach the runs of a server.
+
+    It may have a method ``running()``, an async context manager in which requests are answered.
+    """
 
     def routes(self, service: RunService) -> Iterable[BaseRoute]:
         """Return starlette routes. ``caller_of(request)`` is the owner of the request's token."""
         ...
-
-
-def caller_of(request: Request) -> Caller:
-    """Return the owner of the request's token; the guard has checked it."""
-    return cast("Caller", request.state.caller)
 
 
 def app_of(
@@ -108,6 +134,8 @@ def app_of(
     origins: Iterable[str] = (),
     protocols: Mapping[str, ServeProtocol] | None = None,
     editor: ServeProtocol | None = None,
+    sign_in: SignIn | None = None,
+    secrets: Mapping[str, str] | None = None,
 ) -> Guard:
     """Return the ASGI application of a server; its lifespan runs the service.
 
@@ -115,18 +143,27 @@ def app_of(
         hosts, origins: as of ``Guard``.
         protocols: further routes, by the names of their protocols.
         editor: the routes by which callers with the right ``edit`` edit workflow files.
+        sign_in, secrets: as of ``Guard``; the service has to know the names of the secrets.
     Raises: Unserved (AX967): two protocols have a route of one path.
     """
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
-        async with service.running():
+        async with service.running(), AsyncExitStack() as stack:
+            for protocol in (protocols or {}).values():
+                if (running := getattr(protocol, "running", None)) is not None:
+                    await stack.enter_async_context(running())
             yield
 
     limits = limits or Limits()
     service.max_streams, service.max_streams_each = limits.streams, limits.streams_each
     api = _Api(service, has_editor=editor is not None)
-    routes: list[BaseRoute] = [*api.routes(), *_page_routes()]
+    routes: list[BaseRoute] = [
+        *api.routes(),
+        *shown_routes(service),
+        *_page_routes(has_sign_in=sign_in is not None),
+    ]
+    routes += sign_in.routes(service) if sign_in is not None else ()
     routes += editor.routes(service) if editor is not None else ()
     taken = {getattr(route, "path", ""): "axil-serve" for route in routes}
     for name, protocol in (protocols or {}).items():
@@ -153,7 +190,12 @@ def app_of(
         limits=limits,
         hosts=hosts,
         origins=origins,
-        public=_is_public,
+        public=_is_public
+        if sign_in is None
+        else lambda path: _is_public(path) or sign_in.is_public(path),
+        sign_in=sign_in,
+        secrets=secrets,
+        refused=_noted(service),
         is_upload=lambda path: path == UPLOADS,
         is_verbatim=lambda path: editor is not None and path in VERBATIM,
     )
@@ -166,6 +208,13 @@ def _is_public(path: str) -> bool:
 # ---------------------------------------------------------------------------------- the page
 
 
+def _noted(service: RunService) -> Refused:
+    async def note(caller: Caller, method: str, path: str) -> None:
+        await service.note(caller, "refused", request=f"{method} {path:.200}")
+
+    return note
+
+
 def _by_method(handlers: Mapping[str, Handler]) -> Handler:
     async def handle(request: Request) -> Response:
         method = "GET" if request.method == "HEAD" else request.method
@@ -174,12 +223,14 @@ def _by_method(handlers: Mapping[str, Handler]) -> Handler:
     return handle if len(handlers) > 1 else next(iter(handlers.values()))
 
 
-def _page_routes() -> Iterable[BaseRoute]:
+def _page_routes(*, has_sign_in: bool) -> Iterable[BaseRoute]:
     async def page(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
         if name not in PAGE:
             return JSONResponse(error_data("AX965", "the file does not exist."), 404)
         content = (files("axil_serve") / "page" / name).read_bytes()
+        if has_sign_in and name == "index.html":
+            content = content.replace(b"</head>", b'<meta name="sign-in" content="/login"></head>')
         return Response(content, media_type=PAGE[name], headers={"cache-control": "no-cache"})
 
     return [Route("/", page), Route("/page/{name}", page)]
@@ -221,7 +272,7 @@ class _Api:
             ("GET", f"{UPLOADS}/{{file_id}}/content", self.read_upload),
             ("DELETE", f"{UPLOADS}/{{file_id}}", self.remove_upload),
             ("GET", "/v1/questions", self.questions),
-            ("GET", "/v1/sessions", self.sessions),
+            ("GET", "/v1/audit", self.audit),
             ("GET", "/v1/openapi.json", self.openapi),
         ]
         handlers: dict[str, dict[str, Handler]] = {}
@@ -234,19 +285,12 @@ class _Api:
         caller = caller_of(request)
         rights = set[str](caller.rights) - ({"run", "answer"} if self.service.watch_only else set())
         look = "all" if caller.sees_all else "own"
-        own = {"name": caller.name, "rights": sorted(rights), "look": look}
+        own = {"name": caller.name, "rights": sorted(rights), "look": look, "way": caller.way}
         return JSONResponse({**own, "files": self._has_editor and "edit" in rights})
 
     async def workflows(self, request: Request) -> Response:
         caller_of(request).check("look")
-        found = [
-            {
-                "name": name,
-                "description": workflow.plan.graph.spec.description,
-                "payload": workflow.plan.graph.spec.payload,
-            }
-            for name, workflow in self.service.workflows.items()
-        ]
+        found = [workflow_data(self.service, name) for name in self.service.workflows]
         broken = [{"name": name, "problems": each} for name, each in self.service.broken.items()]
         return JSONResponse({"workflows": found, "broken": broken})
 
@@ -260,7 +304,8 @@ class _Api:
     async def list(self, request: Request) -> Response:
         query = request.query_params
         wanted = {name: query.get(name, "") for name in ("status", "session", "workflow")}
-        given = {"after": query.get("after", ""), "limit": _number(query.get("limit", "100")) or 1}
+        limit = number_in(query.get("limit", "100")) or 1
+        given = {"after": query.get("after", ""), "limit": limit}
         runs, after = await self.service.read(
             partial(self.service.page, caller_of(request), **given, **wanted)
         )
@@ -283,7 +328,7 @@ class _Api:
             session=text_in(body, "session"),
             key=request.headers.get("idempotency-key", ""),
             metadata=fields_in(body, "metadata"),
-            files=_texts_in(body, "files"),
+            files=texts_in(body, "files"),
         )
         headers = {"location": f"/v1/runs/{run_id}"}
         return JSONResponse({"run_id": run_id}, 201, headers=headers)
@@ -368,18 +413,9 @@ class _Api:
             input=body.get("input", MISSING),
             state=fields_in(body, "state"),
             output=body.get("output", MISSING),
-            is_routed=body.get("is_routed") is True,
+            is_routed=flag_in(body, "is_routed"),
         )
         return JSONResponse({"run_id": run_id}, 201, headers={"location": f"/v1/runs/{run_id}"})
-
-    async def sessions(self, request: Request) -> Response:
-        found: dict[str, dict[str, Any]] = {}
-        runs = await self.service.read(_latest, self.service, caller_of(request))
-        for run in runs:  # the last one that changed first
-            if name := run["session"]:
-                session = found.setdefault(name, {"session": name, "runs": 0, "last": run})
-                session["runs"] += 1
-        return JSONResponse({"sessions": list(found.values())})
 
     async def upload(self, request: Request) -> Response:
         caller, kind = caller_of(request), request.headers.get("content-type", "")
@@ -395,7 +431,8 @@ class _Api:
                 if set(form) - {"file", "purpose"} or not isinstance(given, UploadFile):
                     message = "the form is not a file and its purpose."
                     raise BadRequest("AX966", message, "Send the fields file and purpose.")
-                name, kind = given.filename or "", given.content_type or ""
+                name = request.query_params.get("name", given.filename or "")
+                kind = given.content_type or ""
                 upload = await self.service.upload(
                     caller, name, kind, _chunks(given), purpose=str(form.get("purpose") or "")
                 )
@@ -433,100 +470,20 @@ class _Api:
         found, file = await self.service.open_file(caller, run_id, _file(request))
         return file_response(file, Path(found.path).name, found.size, found.media_type)
 
+    async def audit(self, request: Request) -> Response:
+        query = request.query_params
+        given = {name: number_in(query.get(name, most)) for name, most in _PAGE_OF_AUDIT.items()}
+        wanted = {name: query.get(name, "") for name in ("who", "action", "run")}
+        found, before = await self.service.acts(
+            caller_of(request), before=given["before"], limit=given["limit"] or 1, **wanted
+        )
+        return JSONResponse({"acts": found, "next": before or None})
+
     async def openapi(self, request: Request) -> Response:
-        return JSONResponse(document())
+        return JSONResponse(document(self.service.workflows))
 
 
-# ---------------------------------------------------------------------------------- requests
-
-
-async def body_of(request: Request, names: set[str] | None = None) -> dict[str, Any]:
-    """Return the body of a request, an object. Raises: BadRequest (AX966).
-
-    ``names``: the fields that it may have; None: any.
-    """
-    # A page of another origin can send a form without being asked, and no JSON.
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise BadRequest("AX966", "the body is not declared as JSON.", "Send application/json.")
-    try:
-        found: Any = json.loads(await request.body() or b"{}")
-    except (ValueError, RecursionError) as error:
-        raise BadRequest("AX966", "the body is not valid JSON.", "Send a JSON object.") from error
-    if not isinstance(found, dict):
-        raise BadRequest("AX966", "the body is not a JSON object.", 'Send {"name": value}.')
-    body = cast("dict[str, Any]", found)
-    if names is not None and (strange := sorted(body.keys() - names)):
-        message = f'the body has an unknown field "{strange[0]:.100}".'
-        raise BadRequest("AX966", message, f"Available: {', '.join(sorted(names))}.")
-    return body
-
-
-def paths_in(body: Mapping[str, Any], name: str) -> frozenset[tuple[str, ...]] | None:
-    """Return the paths of nodes in a body, lists of texts; None: they are not there.
-
-    Raises: BadRequest (AX966).
-    """
-    found: Any = body.get(name)
-    if found is None:
-        return None
-    paths = cast("list[Any]", found) if isinstance(found, list) else [None]
-    if not all(
-        isinstance(path, list) and all(isinstance(part, str) for part in cast("list[Any]", path))
-        for path in paths
-    ):
-        message = f'the field "{name}" is not a list of paths.'
-        raise BadRequest("AX966", message, "Send lists of the names of nodes.")
-    return frozenset(tuple(path) for path in cast("list[list[str]]", paths))
-
-
-def text_in(body: Mapping[str, Any], name: str) -> str:
-    """Return a text of a body; empty: it is not there. Raises: BadRequest (AX966)."""
-    found = body.get(name, "")
-    if not isinstance(found, str):
-        raise BadRequest("AX966", f"{name} is not a text.", "Send a text.")
-    return found
-
-
-def fields_in(body: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return an object of a body. Raises: BadRequest (AX966)."""
-    found: Any = body.get(name) or {}
-    if not isinstance(found, dict):
-        raise BadRequest("AX966", f"{name} is not an object.", 'Send {"name": value}.')
-    return cast("dict[str, Any]", found)
-
-
-def page_of(items: Sequence[Mapping[str, Any]], query: Mapping[str, str]) -> dict[str, Any]:
-    """Return a page of a list as OpenAI's clients read it.
-
-    Args:
-        items: the first one first, each with an ``id``.
-        query: ``order`` (``desc`` unless ``asc``), ``after``, the id of an item, and ``limit``.
-    Raises: BadRequest (AX966); NotFound (AX965): there is no such item.
-    """
-    order, after, ids = query.get("order", "desc"), query.get("after", ""), list[Any]()
-    if order not in ("asc", "desc"):
-        raise BadRequest("AX966", 'expected "asc" or "desc".', where="order")
-    listed = list(items) if order == "asc" else list(items)[::-1]
-    if after:
-        ids = [each["id"] for each in listed]
-        if after not in ids:
-            raise NotFound("AX965", "the list has no such item.", where="after")
-        listed = listed[ids.index(after) + 1 :]
-    page = listed[: _number(query.get("limit", "10000")) or 1]
-    return {
-        "object": "list",
-        "data": page,
-        "first_id": page[0]["id"] if page else None,
-        "last_id": page[-1]["id"] if page else None,
-        "has_more": len(page) < len(listed),
-    }
-
-
-def _texts_in(body: Mapping[str, Any], name: str) -> list[str]:
-    found: Any = body.get(name) or []
-    if isinstance(found, list) and all(isinstance(e, str) for e in cast("list[Any]", found)):
-        return cast("list[str]", found)
-    raise BadRequest("AX966", f"{name} is not a list of texts.", 'Send ["…"].')
+# --------------------------------------------------------------------------------- responses
 
 
 def file_response(file: BinaryIO, name: str, size: int, media_type: str) -> Response:
@@ -561,9 +518,29 @@ def frame(kind: str, data: Any, *, id: str = "") -> bytes:
     return "\n".join([*lines, f"data: {json.dumps(data)}", "", ""]).encode()
 
 
-def event_stream(frames: AsyncIterator[bytes], permit: StreamPermit) -> Response:
-    """Return a response of server-sent events, which gives the permit back at its end."""
-    return _EventStream(frames, permit)
+def event_stream(
+    frames: AsyncGenerator[bytes],
+    permit: StreamPermit,
+    failed: Callable[[Mapping[str, Any]], bytes] = lambda data: frame("error", data),
+) -> Response:
+    """Return a response of server-sent events, which gives the permit back at its end.
+
+    ``failed``: returns the last event of a stream that fails, of the data of the error.
+    """
+    return _EventStream(_whole(frames, failed), permit)
+
+
+async def _whole(
+    frames: AsyncGenerator[bytes], failed: Callable[[Mapping[str, Any]], bytes]
+) -> AsyncGenerator[bytes]:
+    async with aclosing(frames):
+        try:
+            async for each in frames:
+                yield each
+        except AxilError as error:  # the status is sent already
+            if status_of(error) == 500:
+                log.error("a stream failed: %s", error)
+            yield failed(error_data(error.id, public_message(error)))
 
 
 class _EventStream(StreamingResponse):
@@ -587,16 +564,6 @@ def _file(request: Request) -> str:
     return str(request.path_params["file_id"])
 
 
-def _latest(service: RunService, caller: Caller) -> list[dict[str, Any]]:
-    return list(islice(service.list(caller), _SESSION_RUNS))
-
-
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise BadRequest("AX966", f'expected a number, found "{text:.20}".', "Send digits.")
-    return int(text)
-
-
 # ------------------------------------------------------------------------------------ errors
 
 
@@ -604,6 +571,8 @@ def status_of(error: AxilError) -> int:
     """Return the HTTP status of an error."""
     if isinstance(error, NotFound) or error.id == "AX503":
         return 404
+    if isinstance(error, NotSignedIn):
+        return 401
     if isinstance(error, NotAllowed):
         return 403
     if isinstance(error, Busy):
@@ -617,7 +586,7 @@ def status_of(error: AxilError) -> int:
     if isinstance(error, EngineError) and error.id == "AX540":
         return 503
     if isinstance(error, (JournalError, EngineError)):
-        return 422 if error.id in ("AX501", "AX502", "AX528") else 409
+        return 422 if error.id in ("AX501", "AX502") else 409
     return 422 if isinstance(error, (SpecError, StateError, ConfigError)) else 500
 
 
@@ -659,15 +628,10 @@ __all__ = [
     "SILENCE",
     "ServeProtocol",
     "app_of",
-    "body_of",
-    "caller_of",
     "event_stream",
-    "fields_in",
     "file_response",
     "frame",
-    "page_of",
     "public_message",
     "refused",
     "status_of",
-    "text_in",
 ]

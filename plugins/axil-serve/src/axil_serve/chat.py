@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -18,16 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from axil_serve.access import Caller
-from axil_serve.app import (
-    IDLE_EVENTS,
-    SILENCE,
-    body_of,
-    caller_of,
-    event_stream,
-    fields_in,
-    frame,
-    text_in,
-)
+from axil_serve.app import IDLE_EVENTS, SILENCE, event_stream, frame
 from axil_serve.conversation import (
     Words,
     answer_open,
@@ -43,6 +35,7 @@ from axil_serve.errors import NotFound, error_data
 from axil_serve.parameters import CHAT, check_parameters, kept_of
 from axil_serve.parts import given_messages
 from axil_serve.replies import ReplyFormat, reply_format
+from axil_serve.request import body_of, caller_of, fields_in, text_in
 from axil_serve.service import OVER, RunService, StreamPermit
 
 
@@ -97,9 +90,8 @@ class _Chat:
         with self._service.permit(caller) as permit:
             asked = await self._asked(caller, body, form, permit)
             if body.get("stream"):
-                return event_stream(
-                    self._streamed(asked, fields_in(body, "stream_options")), permit
-                )
+                frames = self._streamed(asked, fields_in(body, "stream_options"))
+                return event_stream(frames, permit, partial(frame, ""))
             return await self._whole(asked)
 
     async def _asked(
@@ -174,15 +166,20 @@ class _Chat:
         stream = until_stopped(
             self._service, caller, run_id, after=asked.after, permit=asked.permit
         )
-        async with aclosing(stream) as events:
-            async for event in events:
-                if not event.kind and (silent := silent + 1) % IDLE_EVENTS == 0:
-                    yield SILENCE
-                known, text = words.fields, words.add(event)
-                if text:
-                    yield part({"content": text})
-                if words.fields not in (None, known):
-                    yield part({}, axil={"run_id": run_id, "fields": words.fields})
+        async with aclosing(stream) as batches:
+            async for batch in batches:
+                frames: list[bytes] = []
+                for event in batch:
+                    if not event.kind and (silent := silent + 1) % IDLE_EVENTS == 0:
+                        frames.append(SILENCE)
+                    known, text = words.fields, words.add(event)
+                    if text:
+                        frames.append(part({"content": text}))
+                    if words.fields not in (None, known):
+                        more = {"run_id": run_id, "fields": words.fields}
+                        frames.append(part({}, axil=more))
+                if frames:
+                    yield b"".join(frames)
         run = await self._service.result(caller, run_id)
         text, fault = await asked.form.reply(run)
         if fault := fault or _ended_badly(run):

@@ -5,33 +5,46 @@ from __future__ import annotations
 import argparse
 import asyncio
 import errno
+import importlib.util
+import json
 import os
+import re
 import socket
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from axil import AxilError, run_sync
+from axil.plugin import install_advice
 from axil_cli import (
     add_shared_arguments,
     add_watched_arguments,
     bounded_protocol,
     log_as_json,
     problems_of,
+    table_lines,
 )
 from axil_files import python_target
+from axil_journals import Bucket, RunObjects
 from axil_serve.access import RIGHTS, Access, Caller, Right, new_token
+from axil_serve.audit import AUDIT, Audit
 from axil_serve.errors import Unserved
 
 if TYPE_CHECKING:
     from axil import Workflow
     from axil_serve.service import RunService
+    from axil_serve.signin import SignIn
 
 TOKEN: Final = "AXIL_SERVE_TOKEN"
 RUNS: Final = "axil-runs"
 """The folder for the folders of runs, as of ``axil run``."""
 _FILES: Final = (".yaml", ".yml", ".json")
-_LOCAL: Final = ("127.0.0.1", "localhost", "::1")
+_COLUMNS: Final = ("n", "at", "who", "action", "run", "from", "before")
+_HEADER: Final = re.compile(r"[A-Za-z0-9-]+")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TAKEN: Final = ("authorization", "content-length", "content-type", "cookie", "host", "origin")
+"""Headers that say something else."""
 
 
 class Serve:
@@ -59,6 +72,20 @@ class Serve:
         _listening(parser, 8766)
         parser.add_argument(
             "--tokens", metavar="FILE", help="a JSON file of callers with their tokens and rights"
+        )
+        parser.add_argument(
+            "--oidc",
+            metavar="FILE",
+            help="a JSON file of a provider of OpenID Connect, by which people sign in, with the "
+            "rights of its groups",
+        )
+        parser.add_argument(
+            "--caller-secret",
+            action="append",
+            default=[],
+            metavar="HEADER=NAME",
+            help="a header in which callers may give a secret along with a run; the run's MCP "
+            "servers and tools have it as NAME",
         )
         parser.add_argument(
             "--protocol",
@@ -95,6 +122,13 @@ class Serve:
             default=[],
             metavar="URL",
             help="an address below which clients of a2a may have notifications sent; none",
+        )
+        parser.add_argument(
+            "--objects",
+            default="",
+            metavar="URL",
+            help="where the files of runs are kept for all servers and workers, too: file:///…, "
+            "s3://…, gs://…, az://…",
         )
         parser.add_argument(
             "--keep-days",
@@ -153,6 +187,8 @@ class Serve:
                 raise Unserved("AX960", message, "Rename one of them.")
             workflows[name], origins[name] = workflow, session.origin(target, workflow, reading)
         access, token = _access(options)
+        sign_in = _sign_in(options, access)
+        secrets = _caller_secrets(options.caller_secret)
         journal = session.journal(options, "axil serve")
         try:
             service = RunService(
@@ -171,6 +207,9 @@ class Serve:
                 status=options.status,
                 prompts=options.prompts,
                 allow=allow,
+                objects=_objects(options, journal),
+                audit=Audit(Path(options.files) / AUDIT),
+                secrets=secrets.values(),
             )
             app = app_of(
                 service,
@@ -184,11 +223,20 @@ class Serve:
                 origins=options.allow_origin,
                 protocols=_protocols(options.protocol, session),
                 editor=_editor(options, session, reading),
+                sign_in=sign_in,
+                secrets=secrets,
             )
             _serve(app, options, lambda url: _tell(session, url, token))
         finally:
             journal.close()
         return 0
+
+
+def _objects(options: argparse.Namespace, journal: Any) -> RunObjects | None:
+    """Return where the files of runs are kept; they are encrypted where the journal is."""
+    if not options.objects:
+        return None
+    return RunObjects(Bucket(options.objects), cipher=getattr(journal, "cipher", None))
 
 
 class View:
@@ -227,6 +275,63 @@ class View:
         from axil_serve.export import page_of
 
         return run_sync(page_of(_viewing(journal, session, allow), run_id))
+
+
+class AuditTrail:
+    """Show who did what on servers with this folder of files, the last act first.
+
+    With --check it says whether a line was changed or taken out; the number and the digest of the
+    last line, kept elsewhere, show whether lines were taken off the end.
+    """
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments."""
+        parser.add_argument(
+            "--files",
+            default=RUNS,
+            metavar="DIR",
+            help=f"the folder of the server's files ({RUNS})",
+        )
+        parser.add_argument("--run", default="", metavar="RUN", help="acts on this run alone")
+        parser.add_argument("--who", default="", metavar="NAME", help="acts of this caller alone")
+        parser.add_argument("--action", default="", metavar="WORD", help="these acts alone")
+        parser.add_argument("--limit", type=int, default=100, metavar="N", help="at most so many")
+        parser.add_argument("--check", action="store_true", help="check that no line was changed")
+        parser.add_argument(
+            "--format", choices=("text", "json"), default="text", help="how they are shown"
+        )
+
+    def run(self, options: argparse.Namespace, session: Any) -> int:
+        """Show the acts; 1: with --check, a line is not as it was written."""
+        audit = Audit(Path(options.files) / AUDIT)
+        if not audit.path.exists():
+            message = f"there is no audit at {audit.path}."
+            raise Unserved("AX960", message, "Name the folder of the server's files: --files DIR.")
+        if options.check:
+            lines, digest, wrong = audit.check()
+            session.say(f"{lines} lines, the last one {digest}")
+            for number in wrong:
+                session.say(f"line {number} is not as it was written, or follows another one")
+            return 1 if wrong else 0
+        wanted = {name: getattr(options, name) for name in ("who", "action", "run")}
+        acts, _ = audit.read(limit=max(1, options.limit), **wanted)
+        if options.format == "json":
+            session.say(json.dumps(acts, ensure_ascii=False, indent=2))
+            return 0
+        rows = [
+            (
+                datetime.fromtimestamp(act["at"], UTC).isoformat(" ", "seconds"),
+                act["who"],
+                act["action"],
+                act["run"],
+                act["from"],
+                " ".join(f"{n}={act[n]}" for n in act if n not in _COLUMNS),
+            )
+            for act in acts
+        ]
+        for line in table_lines([("WHEN", "WHO", "DID", "RUN", "FROM", "MORE"), *rows]):
+            session.say(line)
+        return 0
 
 
 def _viewing(journal: Any, session: Any, allow: frozenset[str], folder: str = RUNS) -> RunService:
@@ -306,11 +411,51 @@ def _access(options: argparse.Namespace) -> tuple[Access, str]:
     """Return the callers, and the token that is printed; empty: none was made."""
     if getattr(options, "tokens", None):
         return Access.from_file(options.tokens), ""
-    rights: list[Right] = [*RIGHTS, "edit"] if options.edit else [*RIGHTS]
+    if getattr(options, "oidc", None) and options.token_env not in os.environ:
+        return Access([]), ""
+    rights: list[Right] = [*RIGHTS, "audit", *(["edit"] if options.edit else [])]
     caller = Caller(name="local", sees_all=True, rights=frozenset(rights))
     given = os.environ.get(options.token_env, "")
     token = given or new_token()
     return Access.of_token(token, caller), "" if given else token
+
+
+def _sign_in(options: argparse.Namespace, access: Access) -> SignIn | None:
+    """Return what lets people in who have no token; None: nothing does.
+
+    Raises: Unserved (AX960); ConfigError.
+    """
+    if not options.oidc:
+        return None
+    if any(importlib.util.find_spec(name) is None for name in ("httpx", "joserfc", "pydantic")):
+        hint = f"Install it: {install_advice('axil-serve[oidc]')}"
+        raise Unserved("AX960", "--oidc needs a library that is not installed.", hint)
+    from axil_serve.sessions import SESSIONS
+    from axil_serve.signin import OidcConfig, SignIn
+
+    try:
+        found: Any = json.loads(Path(options.oidc).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        message = f"the file {options.oidc} cannot be read: {error}."
+        raise Unserved("AX960", message, "Write a JSON file of a provider.") from error
+    config = OidcConfig.from_data(found, options.oidc)
+    return SignIn(config, Path(options.files) / SESSIONS, taken=access.names)
+
+
+def _caller_secrets(given: list[str]) -> dict[str, str]:
+    """Return the names of callers' secrets by their headers. Raises: Unserved (AX960)."""
+    found: dict[str, str] = {}
+    for each in given:
+        header, _, name = each.partition("=")
+        is_header = _HEADER.fullmatch(header) and header.lower() not in _TAKEN
+        if not (is_header and _VARIABLE.fullmatch(name)) or name in found.values():
+            message = f"--caller-secret {each:.100}: expected HEADER=NAME, each once."
+            raise Unserved("AX960", message, "Write X-Github-Token=GITHUB_TOKEN.")
+        if name in os.environ:
+            message = f"{name} is a variable of this server, and would be a secret of callers."
+            raise Unserved("AX960", message, "Give one of them another name.")
+        found[header.lower()] = name
+    return found
 
 
 def _editor(options: argparse.Namespace, session: Any, reading: Mapping[str, Any]) -> Any:
@@ -395,4 +540,4 @@ def _serve(app: Any, options: argparse.Namespace, listening: Callable[[str], Non
         asyncio.run(serving())
 
 
-__all__ = ["Serve", "View"]
+__all__ = ["AuditTrail", "Serve", "View"]

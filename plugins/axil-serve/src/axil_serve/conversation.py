@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, Final, cast
 
 from axil.plugin import EXIT
+from axil_journals import input_schema
 from axil_serve.access import Caller
 from axil_serve.errors import BadRequest
 from axil_serve.service import OVER, RunService, StreamEvent, StreamPermit
@@ -61,6 +62,19 @@ def takes_messages(service: RunService, name: str) -> bool:
 def _payload(service: RunService, name: str) -> str:
     workflow = service.workflows.get(name)
     return "" if workflow is None else workflow.plan.graph.spec.payload
+
+
+def workflow_data(service: RunService, name: str) -> dict[str, Any]:
+    """Return what a page says of a workflow: what it takes, and whether one can chat with it."""
+    spec = service.workflows[name].plan.graph.spec
+    inputs = input_schema(spec)
+    return {
+        "name": name,
+        "description": spec.description,
+        "payload": spec.payload,
+        "inputs": inputs,
+        "chat": takes_messages(service, name) or len(inputs["properties"]) == 1,
+    }
 
 
 async def continuing_input(
@@ -168,21 +182,27 @@ async def until_stopped(
     *,
     after: str = "",
     permit: StreamPermit | None = None,
-) -> AsyncGenerator[StreamEvent]:
-    """Yield the events of a run until it has ended, or waits for a person.
+) -> AsyncGenerator[Sequence[StreamEvent]]:
+    """Yield the events of a run, those together that happened meanwhile, until it has ended, or
+    waits for a person.
 
     A run that is paused because all its bodies sleep has not stopped. ``permit``: as of
     ``RunService.stream``.
     """
-    async with aclosing(service.stream(caller, run_id, after=after, permit=permit)) as events:
-        async for event in events:
-            yield event
-            if event.kind != "step" or event.data["kind"] != "ended":
-                continue
-            if event.data["status"] in OVER:
-                return
-            if (await service.read(service.look, caller, run_id))["questions"]:
-                return
+    async with aclosing(service.batches(caller, run_id, after=after, permit=permit)) as batches:
+        async for batch in batches:
+            begin = 0
+            for at, event in enumerate(batch, 1):
+                if event.kind != "step" or event.data["kind"] != "ended":
+                    continue
+                yield batch[begin:at]
+                begin = at
+                if event.data["status"] in OVER:
+                    return
+                if (await service.read(service.look, caller, run_id))["questions"]:
+                    return
+            if begin < len(batch):
+                yield batch[begin:]
 
 
 async def stopped(
@@ -325,11 +345,27 @@ def output_text(run: Mapping[str, Any]) -> str:
         return question_text(run["questions"][0])
     output: Any = run["output"]
     if (messages := _messages_of(output)) is not None:
-        return content_text(messages[-1]["content"])
+        content = messages[-1]["content"]
+        return _said(content) or content_text(content)
     output = only_field(output)
     if output is None or isinstance(output, str):
         return output or ""
+    if (said := _said(output)) is not None:
+        return said
     return json.dumps(output, ensure_ascii=False)
+
+
+def _said(output: Any) -> str | None:
+    r"""Return a reply that holds images, files or recordings as a text that names them; None: it
+    is no such reply.
+
+    >>> _said([{"type": "text", "text": "Look:"}, {"type": "image", "path": "made/leaf.png"}])
+    'Look:\n[image: leaf.png]'
+    """
+    from axil_models import content_text as text_with_labels, is_content, is_part
+
+    parts = cast("list[Any]", output if isinstance(output, list) else [output])
+    return text_with_labels(parts) if is_content(parts) and any(map(is_part, parts)) else None
 
 
 __all__ = [
@@ -351,4 +387,5 @@ __all__ = [
     "stopped",
     "takes_messages",
     "until_stopped",
+    "workflow_data",
 ]

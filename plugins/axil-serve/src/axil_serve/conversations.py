@@ -17,9 +17,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from axil_serve.access import Caller
-from axil_serve.app import body_of, caller_of, page_of
 from axil_serve.conversation import only_field, output_text
 from axil_serve.errors import BadRequest, NotFound
+from axil_serve.request import body_of, caller_of, page_of
 from axil_serve.service import OVER, RunService
 
 

@@ -10,7 +10,16 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Final, cast
 
 from axil import ComponentRef, Question
-from axil.plugin import FromEnvironment, JournalError, Plan, PlanNode, has_failed, thaw
+from axil.plugin import (
+    FromEnvironment,
+    JournalError,
+    Plan,
+    PlanNode,
+    has_failed,
+    kept_field,
+    local_field,
+    thaw,
+)
 from axil_journals import (
     Entry,
     PlanScope,
@@ -25,6 +34,8 @@ from axil_journals import (
 OVER: Final = frozenset({"done", "failed", "cancelled", "limited", "parked"})
 """Statuses with which a run has ended; it can be resumed unless it is done."""
 _DEEPEST: Final = 60
+_OWN: Final = (local_field(""), kept_field(""))
+"""The beginnings of the names of fields in which a node keeps what is its own."""
 _LISTED: Final = 200
 """Characters of an input in a list."""
 
@@ -105,6 +116,79 @@ def step_data(entry: Entry, number: int) -> dict[str, Any]:
         "used": plain(data.get("used", {})),
         **result,
     }
+
+
+def without_prompts(step: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a step for who may not see what is inside a node; None: nothing is left of it.
+
+    What models are asked and reply, what tools are given and say, and what nodes keep for
+    themselves is inside; what edges carry and the state has is not.
+
+    >>> without_prompts({"kind": "prompt"}), without_prompts({"kind": "step", "output": {"a": 1}})
+    (None, {'kind': 'step', 'output': {}})
+    """
+    if step["kind"] == "prompt":
+        return None
+    if step["kind"] == "step":
+        return {**step, "output": {}}
+    return {**step, "wrote": shared_fields(step["wrote"])} if step.get("wrote") else dict(step)
+
+
+def step_for(step: Mapping[str, Any], rights: Set[str]) -> dict[str, Any] | None:
+    """Return a step as a caller with these rights sees it; None: nothing is left of it."""
+    if "prompts" in rights:
+        return dict(step)
+    found = without_prompts(step)
+    if found is None or "answer" in rights:
+        return found
+    if step["kind"] == "asked":
+        return {**found, "output": {}, "question": question_for(found["question"], rights)}
+    if step["kind"] == "ended" and step["status"] == "paused":
+        return {**found, "output": {}, "error": ""}  # they have the questions
+    if step["kind"] == "answer":  # it may have the arguments that it allows
+        return {**found, "output": dict.fromkeys(found["output"])}
+    return found
+
+
+def question_for(question: Mapping[str, Any], rights: Set[str]) -> dict[str, Any]:
+    """Return a question as a caller with these rights sees it.
+
+    Who answers has to see exactly what will run. Who may neither answer nor see prompts sees of a
+    call that a person has to allow which tool it is.
+
+    >>> data = {"tool": "pay", "arguments": {"sum": 4}}
+    >>> asked = {"text": "May …?", "data": data, "default": None}
+    >>> question_for(asked, {"look"})
+    {'text': 'May the tool "pay" be called?', 'data': {'tool': 'pay'}, 'default': None}
+    >>> question_for(asked, {"look", "answer"}) == asked
+    True
+    """
+    data: Any = question.get("data")
+    is_call = isinstance(data, Mapping) and "arguments" in data
+    if not is_call or not rights.isdisjoint({"answer", "prompts"}):
+        return dict(question)
+    tool = str(cast("Mapping[str, Any]", data).get("tool", ""))
+    hidden = {"text": f'May the tool "{tool}" be called?', "data": {"tool": tool}}
+    return {**question, **hidden, "default": None}
+
+
+def shared_fields(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a state without what nodes keep for themselves.
+
+    >>> shared_fields({"n": 1, "@node/a": {"history": []}, "@kept/a": {}})
+    {'n': 1}
+    """
+    return {name: value for name, value in state.items() if not name.startswith(_OWN)}
+
+
+def without_configs(plan: Any) -> Any:
+    """Return a plan without the settings of its nodes, in which instructions stand."""
+    if isinstance(plan, Mapping):
+        found = cast("Mapping[str, Any]", plan).items()
+        return {n: None if n == "config" else without_configs(each) for n, each in found}
+    if isinstance(plan, list):
+        return [without_configs(each) for each in cast("list[Any]", plan)]
+    return plan
 
 
 def place_of(entries: Sequence[Entry], id: str) -> int | None:
@@ -231,6 +315,10 @@ __all__ = [
     "plain",
     "plan_data",
     "question_data",
+    "question_for",
     "run_data",
+    "shared_fields",
     "step_data",
+    "step_for",
+    "without_configs",
 ]

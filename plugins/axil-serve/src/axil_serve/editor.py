@@ -24,11 +24,12 @@ from starlette.routing import BaseRoute, Route
 from axil import AxilError, Problem, Workflow
 from axil.plugin import Registry
 from axil_files import workflow_schema
-from axil_serve.app import body_of, caller_of, paths_in, text_in
+from axil_journals import Bounds, bound_data
 from axil_serve.data import plain
 from axil_serve.edits import drawing, edited, why_fixed
 from axil_serve.errors import BadRequest, Conflict, NotFound
 from axil_serve.layouts import layout_data
+from axil_serve.request import body_of, caller_of, paths_in, text_in
 from axil_serve.service import RunService
 
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".toml")
@@ -43,6 +44,8 @@ class Findings(Protocol):
 
     @property
     def problems(self) -> Sequence[Problem]: ...
+    @property
+    def bounds(self) -> Bounds | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,15 +152,17 @@ class Editor:
         return _digest(content)
 
     def check(self, name: str, text: str, opened: Opened = None) -> dict[str, Any]:
-        """Return what ``axil check`` finds in a text, its graph and layout as far as it can be
-        read, and why it can only be edited as text.
+        """Return what ``axil check`` finds in a text, the most that a run of it may use, its graph
+        and layout as far as it can be read, and why it can only be edited as text.
         """
         path = self.path(name)
         with self._lock:  # what is found of deprecated names is collected for one check at a time
             found = self._tools.check(str(path), texts={path.name: text})
         problems = [_problem(each, str(path)) for each in found.problems]
         fixed = why_fixed(text, path.suffix)
-        return {"problems": problems, "fixed": fixed, **self.layout(name, text, opened)}
+        most = bound_data(found.bounds)["most"]
+        shown = {"problems": problems, "fixed": fixed, "most": most}
+        return {**shown, **self.layout(name, text, opened)}
 
     def layout(self, name: str, text: str, opened: Opened) -> dict[str, Any]:
         """Return the graph of a text, and its layout; None: the text has none that can be read.
@@ -199,6 +204,7 @@ class Editor:
                 return JSONResponse(await asyncio.to_thread(self.read, name))
             body = await body_of(request, {"name", "text", "digest"})
             given = [text_in(body, each) for each in ("name", "text", "digest")]
+            await service.note(caller_of(request), "write", file=given[0])
             return JSONResponse({"digest": await asyncio.to_thread(self.write, *given)})
 
         async def check(request: Request) -> Response:

@@ -18,6 +18,8 @@ from typing import Any, Final, cast
 
 import yaml
 
+from axil import ComponentRef
+from axil_journals import use_label
 from axil_serve.errors import BadRequest
 
 Keys = Sequence[str | int]
@@ -837,6 +839,11 @@ def _label(given: Mapping[str, Any]) -> str:
     found = given.get("condition")
     if found in (None, True):
         return ""
+    if isinstance(found, dict) and isinstance(cast("dict[str, Any]", found).get("type"), str):
+        condition = cast("dict[str, Any]", found)
+        settings: Any = condition.get("config")
+        config = cast("dict[str, Any]", settings) if isinstance(settings, dict) else {}
+        return use_label(ComponentRef(type=condition["type"], config=config))
     return found if isinstance(found, str) else json.dumps(found, default=str)
 
 

@@ -3,7 +3,8 @@
 AxilError
 └── ServeFault       a sentence with an id
     ├── Unserved     the server cannot be opened as its settings say     (ValueError)
-    ├── NotAllowed   the token does not have the right                   (PermissionError)
+    ├── NotAllowed   the caller does not have the right                  (PermissionError)
+    ├── NotSignedIn  there is no caller: a sign-in failed, or is over    (PermissionError)
     ├── NotFound     there is no such run, or the token does not see it  (LookupError)
     ├── TooLarge     a file is larger than the server takes              (ValueError)
     ├── Busy         too many streams are open                           (RuntimeError)
@@ -38,7 +39,11 @@ class Unserved(ServeFault, ValueError):
 
 
 class NotAllowed(ServeFault, PermissionError):
-    """The token does not have the right that the route needs."""
+    """The caller does not have the right that the route needs."""
+
+
+class NotSignedIn(ServeFault, PermissionError):
+    """The request has no caller: no token, or a sign-in that failed or is over."""
 
 
 class NotFound(ServeFault, LookupError):
@@ -51,6 +56,11 @@ class TooLarge(ServeFault, ValueError):
 
 class Busy(ServeFault, RuntimeError):
     """Too many streams are open."""
+
+
+def lapsed() -> NotSignedIn:
+    """Return the error for a token or a session that is over by now."""
+    return NotSignedIn("AX961", "the token or the session is over.", "Sign in again.")
 
 
 class BadRequest(ServeFault, ValueError):
@@ -67,8 +77,10 @@ __all__ = [
     "Conflict",
     "NotAllowed",
     "NotFound",
+    "NotSignedIn",
     "ServeFault",
     "TooLarge",
     "Unserved",
     "error_data",
+    "lapsed",
 ]

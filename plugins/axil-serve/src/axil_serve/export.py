@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
 import re
+from dataclasses import asdict
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from axil import AxilError
 from axil_serve.access import Caller
+from axil_serve.errors import NotFound
 from axil_serve.layouts import exported_layouts
 from axil_serve.service import RunService
 
 _SCRIPTS: Final = (
     "dom.js",
     "server.js",
+    "shell.js",
+    "report.js",
+    "files.js",
     "graph.js",
     "run.js",
     "timeline.js",
-    "report.js",
-    "look.js",
-    "app.js",
+    "tables.js",
+    "question.js",
+    "details.js",
+    "runpage.js",
+    "exported.js",
 )
+"""In this order, each after those that it uses."""
 _MOST_STATES: Final = 300
 """Steps of nodes of which the state is written into the page."""
+_LARGEST: Final = 500_000
+"""Bytes of a file that is written into the page."""
+_MOST_TOGETHER: Final = 4_000_000
 
 
-async def page_of(service: RunService, run_id: str) -> str:
-    """Return the page of a run. Raises: NotFound (AX965): there is no such run."""
-    caller = Caller(name="export", sees_all=True)
-    steps = service.steps(caller, run_id)
+async def page_of(service: RunService, run_id: str, caller: Caller | None = None) -> str:
+    """Return the page of a run, with what a caller sees of it; None: one who has the journal.
+
+    Raises: NotFound (AX965): there is no such run.
+    """
+    caller = caller or Caller(name="export", sees_all=True)
+    steps = await service.read(service.steps, caller, run_id)
     try:
-        plan = service.plan(caller, run_id)
+        plan = await service.read(service.plan, caller, run_id)
     except AxilError:  # its workflow does not compile here; the record is shown alone
         plan = None
     states: dict[str, Any] = {}
@@ -43,13 +58,46 @@ async def page_of(service: RunService, run_id: str) -> str:
         if steps[-1]["kind"] == "ended":  # what its end has stopped
             states[steps[-1]["id"]] = await service.moment(caller, run_id, steps[-1]["id"])
     data = {
-        "run": service.look(caller, run_id),
+        "run": await service.read(service.look, caller, run_id),
         "steps": steps,
         "plan": plan,
         "layouts": [] if plan is None else exported_layouts(plan),
         "states": states,
+        "files": await _files(service, run_id, caller),
     }
     return _page(data)
+
+
+async def _files(service: RunService, run_id: str, caller: Caller) -> dict[str, Any]:
+    """Return the files of a run: small ones with their content, others with their digest."""
+    try:
+        listed, left_out = await service.run_files(caller, run_id)
+    except NotFound as none:  # no files are kept here
+        return {"files": [], "none": str(none)}
+    found: list[dict[str, Any]] = []
+    together = 0
+    for each in listed:
+        try:
+            _, file = await service.open_file(caller, run_id, each.file_id)
+        except NotFound:  # it was removed meanwhile
+            continue
+        own = asdict(each)
+        with file:
+            if each.size <= _LARGEST and together + each.size <= _MOST_TOGETHER:
+                data = await asyncio.to_thread(file.read, each.size)
+                together += len(data)
+                own["data"] = base64.b64encode(data).decode()
+            else:
+                own["sha256"] = await asyncio.to_thread(_digest, file)
+        found.append(own)
+    return {"files": found, "left_out": left_out}
+
+
+def _digest(file: BinaryIO) -> str:
+    found = hashlib.sha256()
+    while chunk := file.read(1 << 20):
+        found.update(chunk)
+    return found.hexdigest()
 
 
 def _page(data: Any) -> str:

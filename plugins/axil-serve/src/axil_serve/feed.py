@@ -10,13 +10,19 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Awaitable, Generator, Sequence
+from collections.abc import Awaitable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
 from axil import hookimpl
-from axil_journals import Entry, JournalWriter, Recording, SharedJournal
+from axil_journals import (
+    Entry,
+    JournalWriter,
+    Recording,
+    SharedJournal,
+    data_without_secrets,
+)
 from axil_serve.data import plain
 
 MOST: Final = 10_000
@@ -39,11 +45,15 @@ class Follower:
     """One that follows a run, with what it has not read yet."""
 
     loop: asyncio.AbstractEventLoop
+    thread: int = field(default_factory=threading.get_ident)
+    """The thread of the loop: what happens there wakes the reader without a way around it."""
     waiting: list[FeedEvent] = field(default_factory=list[FeedEvent])
     lock: threading.Lock = field(default_factory=threading.Lock)
     more: asyncio.Event = field(default_factory=asyncio.Event)
     is_behind: bool = False
     """True if events were lost, because too many waited."""
+    _until: float = 0.0
+    _alarm: asyncio.TimerHandle | None = None
 
     def put(self, event: FeedEvent) -> None:
         """Add an event; from any thread."""
@@ -56,27 +66,44 @@ class Follower:
             else:
                 self.waiting.append(event)
         if is_first or self.is_behind:  # the reader was awake already for all others
-            self.loop.call_soon_threadsafe(self.more.set)
+            if threading.get_ident() == self.thread:
+                self.more.set()
+            else:
+                self.loop.call_soon_threadsafe(self.more.set)
 
     async def take(self, seconds: float) -> list[FeedEvent]:
         """Wait for events, at most so long, and return them."""
         if not self.waiting and not self.is_behind:
-            try:
-                await asyncio.wait_for(self.more.wait(), seconds)
-            except TimeoutError:
-                return []
+            self._until = self.loop.time() + seconds
+            if self._alarm is None:
+                self._alarm = self.loop.call_at(self._until, self._look)
+            await self.more.wait()
         with self.lock:
             self.more.clear()
             taken, self.waiting = self.waiting, []
         return taken
+
+    def _look(self) -> None:
+        """End the waiting, if it has lasted; one timer serves many: a word comes every moment."""
+        self._alarm = None
+        if self.loop.time() >= self._until:
+            self.more.set()
+        else:
+            self._alarm = self.loop.call_at(self._until, self._look)
+
+    def close(self) -> None:
+        """Wait no more."""
+        if self._alarm is not None:
+            self._alarm.cancel()
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _AtWork:
     """A firing that has started and not ended, with what it has shown of its work."""
 
-    activation: Any
     kind: str
+    who: Mapping[str, Any]
+    """Its place, as events have it."""
     error: str = ""
     chunks: deque[Any] = field(default_factory=lambda: deque[Any](maxlen=MOST_CHUNKS))
     count: int = 0
@@ -85,17 +112,20 @@ class _AtWork:
     def events(self) -> list[FeedEvent]:
         """Return what a follower that comes now has missed of it."""
         lost = self.count - len(self.chunks)
-        found = [
-            _event("started", self.activation, what=self.kind, **({"lost": lost} if lost else {}))
-        ]
-        found += [_event("chunk", self.activation, chunk=_shown(each)) for each in self.chunks]
+        more = {"lost": lost} if lost else {}
+        found = [_event("started", self.who, what=self.kind, **more)]
+        found += [_event("chunk", self.who, chunk=_shown(each)) for each in self.chunks]
         if self.error:
-            found.append(_event("failed", self.activation, what=self.kind, error=self.error))
+            found.append(_event("failed", self.who, what=self.kind, error=self.error))
         return found
 
 
-def _event(kind: str, activation: Any, **data: Any) -> FeedEvent:
-    who = {"frame": list(activation.frame), "node": activation.node, "activation": str(activation)}
+def _who(activation: Any) -> dict[str, Any]:
+    frame, node = list(activation.frame), activation.node
+    return {"frame": frame, "node": node, "activation": str(activation)}
+
+
+def _event(kind: str, who: Mapping[str, Any], **data: Any) -> FeedEvent:
     return FeedEvent(kind=kind, data={**who, **data})
 
 
@@ -123,6 +153,7 @@ class Feed:
         try:
             yield follower
         finally:
+            follower.close()
             with self._lock:
                 left = self._followers[run_id]
                 left.remove(follower)
@@ -180,14 +211,14 @@ class Feed:
 
     def _happened(self, run_id: str, kind: str, activation: Any, **data: Any) -> None:
         if self.is_followed(run_id):
-            self.publish(run_id, _event(kind, activation, **data))
+            self.publish(run_id, _event(kind, _who(activation), **data))
 
     @hookimpl
     def firing_started(self, run_id: str, activation: Any, kind: str) -> None:
         """Report that a firing has started."""
         with self._lock:
             at_work = self._at_work.setdefault(run_id, {})
-            at_work[activation] = _AtWork(activation=activation, kind=kind)
+            at_work[activation] = _AtWork(kind=kind, who=_who(activation))
             self._happened(run_id, "started", activation, what=kind)
 
     @hookimpl
@@ -198,7 +229,8 @@ class Feed:
                 firing.chunks.append(chunk)
                 firing.count += 1
             if self.is_followed(run_id):
-                self._happened(run_id, "chunk", activation, chunk=_shown(chunk))
+                who = firing.who if firing else _who(activation)
+                self.publish(run_id, _event("chunk", who, chunk=_shown(chunk)))
 
     @hookimpl
     def firing_failed(self, run_id: str, activation: Any, kind: str, error: Any) -> None:
@@ -229,7 +261,7 @@ class PublishingJournal(Recording):
             journal.queues,
             journal.set_queues,
         )
-        self.take, self.next_due = journal.take, journal.next_due
+        self.take, self.next_due, self.spend = journal.take, journal.next_due, journal.spend
         self.release, self.wake = journal.release, journal.wake
         self.post, self.mail, self.discard = journal.post, journal.mail, journal.discard
 
@@ -254,8 +286,10 @@ class _PublishingWriter:
 
     def append(self, entry: Entry) -> None:
         self._writer.append(entry)
-        self._last = entry
-        self._feed.appended(self._run_id, entry)
+        # followers compare it with what is stored, which has no secrets
+        data = data_without_secrets(entry.data)
+        self._last = last = entry if data is entry.data else replace(entry, data=data)
+        self._feed.appended(self._run_id, last)
 
     def kept(self) -> Awaitable[None] | None:
         waiting, last = self._writer.kept(), self._last

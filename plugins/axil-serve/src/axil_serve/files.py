@@ -8,6 +8,7 @@ by an id, which is looked up in a list; no path comes from a request. Links are 
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import json
 import logging
@@ -35,7 +36,17 @@ _CHUNK: Final = 1 << 16
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}")
 _ID: Final = re.compile(r"[0-9a-f]{32}")
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9.+-]+/[A-Za-z0-9.+-]+")
-_LONGEST_NAME: Final = 200
+FILE_NAME: Final = (
+    "^(?![. ])"
+    "[^\x00-\x1f\x7f-\xa0\xad\u061c\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
+    '/\\\\:<>"|?*]'
+    "{1,200}(?<![. ])$"
+)
+"""The pattern of names of uploads: without folders, what the systems of people refuse, and
+characters that are not seen."""
+_NAME: Final = re.compile(FILE_NAME)
+PURPOSES: Final = ("assistants", "batch", "evals", "fine-tune", "user_data", "vision")
+"""The purposes of uploads that OpenAI's clients name; nothing depends on them."""
 log = logging.getLogger("axil.serve")
 
 
@@ -50,7 +61,7 @@ class Upload:
     media_type: str
     sha256: str
     purpose: str = "user_data"
-    """As clients of OpenAI's file API say it; nothing depends on it."""
+    """One of ``PURPOSES``."""
     created: int = 0
     """Seconds since 1970."""
 
@@ -115,6 +126,9 @@ class RunFiles:
         Raises: BadRequest (AX966): the name is no file name; TooLarge (AX964).
         """
         name = _checked(name)
+        if purpose not in ("", *PURPOSES):
+            hint = f"Available: {', '.join(PURPOSES)}."
+            raise BadRequest("AX966", "it is not a purpose of files.", hint, "purpose")
         place = self._place(owner)
         used = sum(each.size for each in await asyncio.to_thread(self.uploads, owner))
         temporary = place / f".{secrets.token_hex(8)}"
@@ -139,7 +153,7 @@ class RunFiles:
                 size=size,
                 media_type=_media_type(name, media_type),
                 sha256=digest.hexdigest(),
-                purpose=purpose[:_LONGEST_NAME] or "user_data",
+                purpose=purpose or "user_data",
                 created=int(time.time()),
             )
             (temporary / "upload.json").write_text(json.dumps(asdict(upload)), "utf-8")
@@ -223,13 +237,27 @@ class RunFiles:
         return self.root / run_id if _RUN_ID.fullmatch(run_id) else None
 
     def attach(self, owner: str, uploads: Iterable[Upload], run_id: str) -> None:
-        """Copy uploads into the folder of a run."""
+        """Copy uploads into the folder of a run.
+
+        Raises: BadRequest (AX966): the name of one is too long for the file system, or the run
+        has another file of this name.
+        """
         place = self.root / run_id / ATTACHMENTS
         for each in uploads:
+            if os.path.exists(place / each.name):  # another server begins the same run
+                if _digest(place / each.name) != each.sha256:
+                    raise other_files()
+                continue
             place.mkdir(parents=True, exist_ok=True)
             temporary = place / f".{secrets.token_hex(8)}"
             shutil.copyfile(self._place(owner) / each.file_id / "content", temporary)
-            os.replace(temporary, place / each.name)
+            try:
+                os.replace(temporary, place / each.name)
+            except OSError as error:
+                if error.errno != errno.ENAMETOOLONG:
+                    raise
+                message = f"the name of the file {each.file_id} is too long for the file system."
+                raise BadRequest("AX966", message, "Upload it under a shorter one.") from error
 
     def tidy(self, before: float) -> None:
         """Remove uploads that were stored before a time, in seconds since 1970."""
@@ -275,6 +303,17 @@ class RunFiles:
 def _no_upload(file_id: str) -> NotFound:
     message = f'there is no upload "{file_id:.100}".'
     return NotFound("AX965", message, "List the uploads with GET /v1/files.")
+
+
+def other_files() -> BadRequest:
+    """Return the error of a run that was begun with other files."""
+    message = "the run of this key received other files."
+    return BadRequest("AX966", message, "Use another key for another run.")
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def digests(uploads: Iterable[Upload]) -> Mapping[str, str]:
@@ -349,14 +388,8 @@ def _checked(name: str) -> str:
     >>> _checked("report.pdf")
     'report.pdf'
     """
-    is_wrong = (
-        not name
-        or name.startswith(".")
-        or name.endswith((".", " "))
-        or any(char in '/\\:<>"|?*' or not char.isprintable() for char in name)
-        or len(name.encode("utf-8", "replace")) > _LONGEST_NAME
-    )
-    if is_wrong:
+    is_text = name.encode("utf-8", "replace") == name.encode("utf-8", "surrogatepass")
+    if not (is_text and _NAME.fullmatch(name)):
         message = f"{name[:100]!r} is not the name of a file."
         hint = "Send ?name=NAME, without folders, that begins with a letter or a digit."
         raise BadRequest("AX966", message, hint)
@@ -370,4 +403,4 @@ def _media_type(name: str, given: str) -> str:
     return mimetypes.guess_type(name)[0] or "application/octet-stream"
 
 
-__all__ = ["ATTACHMENTS", "RunFile", "RunFiles", "Upload", "digests"]
+__all__ = ["ATTACHMENTS", "FILE_NAME", "PURPOSES", "RunFile", "RunFiles", "Upload", "digests"]

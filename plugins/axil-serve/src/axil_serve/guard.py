@@ -1,4 +1,4 @@
-"""Guard before the routes: names and origins, sizes, rates, tokens.
+"""Guard before the routes: names and origins, sizes, rates, callers.
 
 A request that is refused here has reached no route. Static files of the page need no token: they
 hold nothing of any run.
@@ -9,16 +9,21 @@ from __future__ import annotations
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
-from axil.plugin import answer_without_secrets
+from axil.plugin import CallerSecrets, answer_without_secrets
 from axil_cli import HOST
-from axil_serve.access import Access
+from axil_serve.access import Access, Caller
 from axil_serve.errors import error_data
 
+if TYPE_CHECKING:
+    from axil_serve.signin import SignIn
+
 Asgi = Callable[[Any, Any, Any], Awaitable[None]]
+Refused = Callable[[Caller, str, str], Awaitable[None]]
+"""A function of a caller, a method and a path."""
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _MOST_CLIENTS: Final = 10_000
@@ -66,6 +71,9 @@ class Guard:
         public: Callable[[str], bool] = lambda path: False,
         is_upload: Callable[[str], bool] = lambda path: False,
         is_verbatim: Callable[[str], bool] = lambda path: False,
+        sign_in: SignIn | None = None,
+        secrets: Mapping[str, str] | None = None,
+        refused: Refused | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Store the settings.
@@ -77,11 +85,19 @@ class Guard:
             is_upload: whether a path takes files.
             is_verbatim: whether a path gives texts that come back from there, and so are given as
                 they are; all others are given without the secrets of the process.
+            sign_in: lets callers in who have no token of the server.
+            secrets: by headers, the names under which callers give secrets along with their runs.
+            refused: is called for requests that a caller had no right to.
         """
         self._app, self._access, self._limits = app, access, limits
         self._hosts = {*_LOOPBACK, *(host.lower() for host in hosts)}
         self._origins, self._public = frozenset(origins), public
         self._is_upload, self._is_verbatim = is_upload, is_verbatim
+        self._sign_in, self._refused = sign_in, refused
+        self._secrets = {name.lower().encode(): as_ for name, as_ in (secrets or {}).items()}
+        if sign_in is not None:
+            self._hosts.add(sign_in.host.lower())
+            self._origins |= {sign_in.origin}
         self._rates = _Rates(limits, now)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -111,7 +127,7 @@ class Guard:
         if self._public(scope["path"]):
             caller, key, share = None, f"public {client}", 1.0
         else:
-            caller = self._access.caller(_bearer(scope))
+            caller = await self._caller(scope)
             key, share = (f"of {caller.name}", 1.0) if caller else (f"from {client}", 0.1)
         wait = self._rates.wait(key, share)
         if wait > 0:
@@ -124,14 +140,44 @@ class Guard:
                 send, 401, "AX961", "the request has no token, or its token is unknown.", more
             )
             return
+        if caller is not None and self._is_astray(scope, caller, origin):
+            await _refuse(send, 403, "AX963", "a session asks from pages of this server alone.")
+            return
         is_upload = self._is_upload(scope["path"])
         limits = self._limits
         body = _Body(receive, limits.file_bytes if is_upload else limits.body_bytes)
         if body.is_over(_header(scope, b"content-length")):
             await _refuse(send, 413, "AX964", f"the body has more than {body.most} bytes.")
             return
+        if caller is not None:
+            given = self._given(scope) if self._secrets else None
+            caller = replace(caller, place=client, secrets=given)
         scope.setdefault("state", {})["caller"] = caller
-        await self._app(scope, body.receive, send)
+        statuses: list[int] = []
+        await self._app(scope, body.receive, _with_status(send, statuses))
+        if caller is not None and statuses[:1] == [403] and self._refused is not None:
+            await self._refused(caller, scope["method"], scope["path"])
+
+    async def _caller(self, scope: Any) -> Caller | None:
+        """Return the caller of a request; None: it has none that is known."""
+        token = _bearer(scope)
+        caller = self._access.caller(token)
+        if caller is None and self._sign_in is not None:
+            caller = await self._sign_in.caller(token, _header(scope, b"cookie"))
+        return caller
+
+    def _is_astray(self, scope: Any, caller: Caller, origin: str) -> bool:
+        """Return whether a request would change something by a cookie, which the browser sends
+        along with whatever a page of another place asks.
+        """
+        is_safe = scope["method"] in ("GET", "HEAD", "OPTIONS")
+        is_own = self._sign_in is not None and origin == self._sign_in.origin
+        return caller.way == "session" and not is_safe and not is_own
+
+    def _given(self, scope: Any) -> CallerSecrets:
+        """Return the secrets that a caller gives along."""
+        found = {as_: _header(scope, name) for name, as_ in self._secrets.items()}
+        return CallerSecrets(self._secrets.values(), {n: each for n, each in found.items() if each})
 
 
 class BodyTooLarge(Exception):
@@ -195,6 +241,15 @@ def _name(host: str) -> str:
 def _bearer(scope: Any) -> str:
     scheme, _, token = _header(scope, b"authorization").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def _with_status(send: Any, statuses: list[int]) -> Any:
+    async def sent(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+        await send(message)
+
+    return sent
 
 
 def _with_headers(send: Any) -> Any:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
+
+from axil_serve.files import FILE_NAME, PURPOSES
 
 _ANY: Final[dict[str, Any]] = {}
 _TEXT: Final = {"type": "string"}
 _FLAG: Final = {"type": "boolean"}
 _FIELDS: Final = {"type": "object", "additionalProperties": True}
+_GIVEN: Final = {**_FIELDS, "type": ["object", "null"]}
 _STARTED: Final = {"type": "object", "properties": {"run_id": _TEXT}, "required": ["run_id"]}
 _NOTHING: Final = {"type": "object"}
 _BYTES: Final = {"type": "string", "format": "binary"}
@@ -31,6 +35,8 @@ _FILE: Final[dict[str, Any]] = {
 }
 _RUN: Final = "/v1/runs/{run_id}"
 _CONTENT: Final = f"{_RUN}/files/{{file_id}}"
+_MESSAGES: Final = "/v1/sessions/messages"
+_COMPARED: Final = "/v1/evaluations/compare"
 _UPLOADS: Final = "/v1/files"
 _UPLOAD: Final = "/v1/files/{file_id}"
 
@@ -70,10 +76,10 @@ _ROUTES: Final[
         {
             "workflow": _TEXT,
             "input": _ANY,
-            "attributes": _FIELDS,
+            "attributes": _GIVEN,
             "session": _TEXT,
-            "metadata": _FIELDS,
-            "files": {"type": "array", "items": _TEXT},
+            "metadata": _GIVEN,
+            "files": {"type": ["array", "null"], "items": _TEXT},
         },
         ("workflow",),
         201,
@@ -140,7 +146,7 @@ _ROUTES: Final[
         "Start a run with the record of this one up to the step with the id `at`, optionally "
         "edited.",
         "run",
-        {"at": _TEXT, "input": _ANY, "state": _FIELDS, "output": _ANY, "is_routed": _FLAG},
+        {"at": _TEXT, "input": _ANY, "state": _GIVEN, "output": _ANY, "is_routed": _FLAG},
         (),
         201,
         _STARTED,
@@ -171,6 +177,16 @@ _ROUTES: Final[
     (f"{_UPLOAD}/content", "get", "The content of an upload.", "look", {}, (), 200, _BYTES),
     (_UPLOAD, "delete", "Remove an upload.", "run", {}, (), 200, _NOTHING),
     (
+        "/v1/audit",
+        "get",
+        "Who did what, the last act first; `next` is the `before` of the next page.",
+        "audit",
+        {},
+        (),
+        200,
+        _FIELDS,
+    ),
+    (
         "/v1/sessions",
         "get",
         "The sessions of the runs that the caller may see, each with its last run.",
@@ -180,9 +196,56 @@ _ROUTES: Final[
         200,
         _FIELDS,
     ),
+    (
+        _MESSAGES,
+        "get",
+        "What was said in a session, and what its last run asks.",
+        "look",
+        {},
+        (),
+        200,
+        _FIELDS,
+    ),
+    (
+        _MESSAGES,
+        "post",
+        "Continue a session, or begin one: a text for its workflow, or the answer to its question.",
+        "run",
+        {
+            "session": {**_TEXT, "minLength": 1},
+            "workflow": _TEXT,
+            "text": _TEXT,
+            "files": {"type": "array", "items": _TEXT},
+        },
+        ("session", "workflow"),
+        201,
+        _STARTED,
+    ),
+    (f"{_RUN}/export", "get", "A run as one page of HTML.", "look", {}, (), 200, _TEXT),
+    (
+        _COMPARED,
+        "get",
+        "How the evaluation that the run `second` is differs from the run `first`.",
+        "look",
+        {},
+        (),
+        200,
+        _FIELDS,
+    ),
+    (
+        _COMPARED,
+        "post",
+        "How the report of an evaluation `second` differs from the report `first`.",
+        "look",
+        {"first": _FIELDS, "second": _FIELDS},
+        ("first", "second"),
+        200,
+        _FIELDS,
+    ),
 )
 _MEDIA: Final = {
     f"{_RUN}/events": "text/event-stream",
+    f"{_RUN}/export": "text/html",
     _CONTENT: "*/*",
     f"{_UPLOAD}/content": "*/*",
 }
@@ -196,26 +259,31 @@ _QUERIES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     (_UPLOADS, "post"): ("name",),
     (_UPLOADS, "get"): ("purpose", "order", "after", "limit"),
     ("/v1/runs", "get"): ("status", "session", "workflow", "limit", "after"),
+    ("/v1/audit", "get"): ("who", "action", "run", "before", "limit"),
     (f"{_RUN}/state", "get"): ("at",),
     (f"{_RUN}/events", "get"): ("after", "live"),
+    (_MESSAGES, "get"): ("session", "owner"),
+    (_COMPARED, "get"): ("first", "second"),
 }
 
 
 _QUERY_SCHEMAS: Final[dict[str, dict[str, Any]]] = {
     "limit": {"type": "string", "pattern": "^[0-9]{1,9}$"},
-    "name": {"type": "string", "minLength": 1, "default": "file"},
+    "name": {"type": "string", "pattern": FILE_NAME, "default": "file"},
+    "before": {"type": "string", "pattern": "^[0-9]{1,9}$"},
     "order": {"enum": ["asc", "desc"]},
     "q": {"type": "string", "pattern": "\\S"},
 }
 
 
-def document() -> dict[str, Any]:
-    """Return the document.
+def document(workflows: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the document. ``workflows``: the names of those that are served.
 
     >>> document()["paths"]["/v1/runs"]["post"]["responses"]["201"]["description"]
     'done'
     """
     paths: dict[str, dict[str, Any]] = {}
+    names = sorted(workflows)
     for path, method, summary, right, fields, required, status, answer in _ROUTES:
         media = _MEDIA.get(path, "application/json")
         error = {
@@ -231,6 +299,8 @@ def document() -> dict[str, Any]:
                 "default": {"description": "an error", **error},
             },
         }
+        if "workflow" in fields and names:
+            fields = {**fields, "workflow": {"enum": names}}
         if fields:
             schema = {
                 "type": "object",
@@ -241,7 +311,12 @@ def document() -> dict[str, Any]:
             body = {"required": True, "content": {"application/json": {"schema": schema}}}
             operation["requestBody"] = body
         elif (path, method) == (_UPLOADS, "post"):
-            form = {"type": "object", "properties": {"file": _BYTES, "purpose": _TEXT}}
+            purpose = {"enum": list(PURPOSES)}
+            form: dict[str, Any] = {
+                "type": "object",
+                "properties": {"file": _BYTES, "purpose": purpose},
+            }
+            form["additionalProperties"] = False
             content: dict[str, Any] = {
                 "application/octet-stream": {"schema": _BYTES},
                 "multipart/form-data": {"schema": {**form, "required": ["file"]}},

@@ -19,17 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from axil_serve.access import Caller
-from axil_serve.app import (
-    IDLE_EVENTS,
-    SILENCE,
-    body_of,
-    caller_of,
-    event_stream,
-    fields_in,
-    frame,
-    page_of,
-    text_in,
-)
+from axil_serve.app import IDLE_EVENTS, SILENCE, event_stream, frame
 from axil_serve.chat import run_summary
 from axil_serve.conversation import (
     Words,
@@ -49,6 +39,7 @@ from axil_serve.errors import BadRequest
 from axil_serve.parameters import RESPONSES, TEXT, check_parameters, kept_of
 from axil_serve.parts import given_messages
 from axil_serve.replies import ReplyFormat, reply_format
+from axil_serve.request import body_of, caller_of, fields_in, page_of, text_in
 from axil_serve.service import OVER, RunService, StreamPermit
 
 _STATUSES: Final = {
@@ -99,7 +90,7 @@ class _Responses:
         with self._service.permit(caller) as permit:
             asked = await self._asked(caller, body)
             if body.get("stream"):
-                return event_stream(self._streamed(caller, asked, permit), permit)
+                return event_stream(self._streamed(caller, asked, permit), permit, _failed)
             if not body.get("background"):
                 given: dict[str, Any] = {"after": asked.after, "permit": permit}
                 await stopped(self._service, caller, asked.run_id, **given)
@@ -242,16 +233,19 @@ class _Responses:
             return event("output_text.delta", **part, delta=text, logprobs=[])
 
         stream = until_stopped(service, caller, run_id, after=asked.after, permit=permit)
-        async with aclosing(stream) as events:
-            async for each in events:
-                if not each.kind and (silent := silent + 1) % IDLE_EVENTS == 0:
-                    yield SILENCE
-                if text := words.add(each):
-                    if not whole:
-                        for one in opened():
-                            yield one
-                    whole += text
-                    yield delta(text)
+        async with aclosing(stream) as batches:
+            async for batch in batches:
+                frames: list[bytes] = []
+                for each in batch:
+                    if not each.kind and (silent := silent + 1) % IDLE_EVENTS == 0:
+                        frames.append(SILENCE)
+                    if text := words.add(each):
+                        if not whole:
+                            frames += opened()
+                        whole += text
+                        frames.append(delta(text))
+                if frames:
+                    yield b"".join(frames)
         run = await self._look(caller, run_id)
         text, fault = await self._reply(run)
         response = _response(run, text, fault)
@@ -310,6 +304,13 @@ def _response(
         "usage": _usage(run) if status == "completed" else None,
         "axil": run_summary(run),
     }
+
+
+def _failed(data: Mapping[str, Any]) -> bytes:
+    """Return the last event of a stream that fails."""
+    error = data["error"]
+    shown = {"code": error["code"], "message": error["message"], "param": None}
+    return frame("error", {"type": "error", "sequence_number": 0, **shown})
 
 
 def _error(run: Mapping[str, Any], fault: str = "") -> dict[str, Any]:

@@ -13,11 +13,13 @@ import hashlib
 import json
 import logging
 import secrets
+import threading
 import time
 from collections import Counter
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
+    Awaitable,
     Callable,
     Collection,
     Iterator,
@@ -33,6 +35,7 @@ from typing import Any, BinaryIO, Final, ParamSpec, TypeVar, cast
 from axil import MISSING, AxilError, Workflow
 from axil.plugin import (
     ENTRY,
+    EngineError,
     JournalError,
     did_you_mean,
     fold_payloads,
@@ -56,6 +59,7 @@ from axil_journals import (
     with_recorded_end,
 )
 from axil_serve.access import Caller
+from axil_serve.audit import Audit
 from axil_serve.data import (
     OVER,
     entry_key,
@@ -65,13 +69,18 @@ from axil_serve.data import (
     plain,
     plan_data,
     question_data,
+    question_for,
     run_data,
     run_facts,
+    shared_fields,
     step_data,
+    step_for,
+    without_configs,
 )
-from axil_serve.errors import BadRequest, Busy, NotAllowed, NotFound
+from axil_serve.errors import BadRequest, Busy, NotAllowed, NotFound, lapsed
 from axil_serve.feed import Feed, FeedEvent, PublishingJournal
-from axil_serve.files import RunFile, RunFiles, Upload, digests
+from axil_serve.files import RunFile, RunFiles, Upload, digests, other_files
+from axil_serve.held import HeldSecrets
 from axil_serve.layouts import Layouts
 
 log = logging.getLogger("axil_serve")
@@ -82,6 +91,7 @@ _STORED_SECONDS: Final = 0.01
 """A journal stores what is appended to it within a few milliseconds."""
 _LAST: Final = 20
 _TIDY_SECONDS: Final = 3600.0
+_TIDY_MOST: Final = 1000  # runs that are looked at together; others have their turn then
 _PAGE: Final = 100
 """Runs that are read from the journal at once."""
 _LOOKED_AT: Final = 2_000
@@ -154,6 +164,8 @@ class RunService:
         push_urls: Sequence[str] = (),
         queue: str = "",
         status: str = "",
+        audit: Audit | None = None,
+        secrets: Collection[str] = (),
         **options: Any,
     ) -> None:
         """Store the settings.
@@ -171,6 +183,8 @@ class RunService:
             push_urls: addresses below which protocols may send notifications to clients.
             queue: in which runs are put that callers start; their key is the caller.
             status: the address at which probes and metrics are answered; empty: nowhere.
+            audit: the file of acts; None: none is written.
+            secrets: the names of what callers may give along with their runs.
             options: of ``LocalEngine``.
         """
         self.push_urls = tuple(push_urls)
@@ -189,8 +203,13 @@ class RunService:
         self._facts: dict[str, tuple[object, dict[str, Any]]] = {}  # by run, with when it changed
         self._asked: dict[str, tuple[float, list[dict[str, Any]]]] = {}  # as _facts
         self._owners: dict[str, dict[str, Any]] = {}  # the part of serve in the origin, by run
+        self._owning = threading.Lock()
+        self._tidied = 0.0  # what was last touched before that and is not of a server stays
+        self._left: tuple[float, str] | None = None  # a look that is not over: before, and after
+        self.audit, self._held = audit, HeldSecrets(secrets)
         if files is not None:
             options["folder_of"] = files.folder
+        options["around"] = self._held.around(options.get("around"))
         self.engine = LocalEngine(self.journal, self.workflows.values(), find=self._find, **options)
 
     @asynccontextmanager
@@ -221,9 +240,8 @@ class RunService:
         origin = header.get("origin", {})
         if self._reopen is None or "serve" not in origin:  # runs of others are left to them
             message = "the run's workflow is not served here."
-            raise NotFound(
-                "AX965", message, "Resume it on the server or command line where it began."
-            )
+            hint = "Resume it on the server or command line where it began."
+            raise EngineError(message, id="AX542", hint=hint)
         return self._with_feed(self._reopen(origin, header.get("allow", frozenset())))
 
     # ------------------------------------------------------------------------------- looking
@@ -266,6 +284,7 @@ class RunService:
                 live = info if self.watch_only else self.engine.live(info)
                 data = info_data(live, str(kept.get("session", info.thread)))
                 data["workflow"] = str(kept.get("workflow", info.graph))
+                data["owner"] = str(kept.get("owner", ""))
                 if caller.sees(kept.get("owner")) and all(
                     not given or data[name] == given for name, given in wanted.items()
                 ):
@@ -304,11 +323,12 @@ class RunService:
         for run in self.list(caller, status="paused"):
             name, touched = run["run_id"], run["touched"]
             if self._asked.get(name, (0.0,))[0] != touched:
-                asked = open_questions(self._entries(name))
-                shown = [question_data(each) for each in asked if each.kind != "timer"]
+                every = open_questions(self._entries(name))
+                shown = [question_data(each) for each in every if each.kind != "timer"]
                 self._asked[name] = (touched, shown)
             about = {"run_id": name, "workflow": run["workflow"], "touched": touched}
-            found += [{**about, "question": each} for each in self._asked[name][1]]
+            asked = [question_for(each, caller.rights) for each in self._asked[name][1]]
+            found += [{**about, "question": each} for each in asked]
             if len(found) >= _MOST_QUESTIONS:
                 break
         for name in self._asked.keys() - {each["run_id"] for each in found}:
@@ -323,8 +343,15 @@ class RunService:
         kept = self._kept(run_id)
         data = info_data(info, str(kept.get("session", info.thread)))
         data["workflow"] = str(kept.get("workflow", info.graph))
+        data["owner"] = str(kept.get("owner", ""))
         data["metadata"] = plain(kept.get("metadata", {}))
-        return {**data, **run_data(entries, info.status)}
+        data |= run_data(entries, info.status)
+        data["questions"] = [question_for(each, caller.rights) for each in data["questions"]]
+        if info.status == "paused" and caller.rights.isdisjoint({"answer", "prompts"}):
+            data["error"] = ""  # it has the questions
+        if "prompts" not in caller.rights and isinstance(data["output"], dict):
+            data["output"] = shared_fields(cast("dict[str, Any]", data["output"]))
+        return data
 
     async def result(self, caller: Caller, run_id: str) -> dict[str, Any]:
         """Return a run as ``look`` does; the output of a typed graph is its state."""
@@ -333,7 +360,8 @@ class RunService:
             workflow = await self.read(self._workflow_of, run_id)
             if workflow is not None and workflow.plan.graph.spec.payload == "state":
                 found = await snapshot(workflow, await self.read(self._entries, run_id))
-                run["output"] = plain(thaw(found.state))
+                state = plain(thaw(found.state))
+                run["output"] = state if "prompts" in caller.rights else shared_fields(state)
         return run
 
     def thread(self, caller: Caller, session: str) -> Sequence[str]:
@@ -344,13 +372,17 @@ class RunService:
     def steps(self, caller: Caller, run_id: str) -> list[dict[str, Any]]:
         """Return the recorded steps of a run."""
         self._seen(caller, run_id, "look")
-        return [step_data(entry, at) for at, entry in enumerate(self._entries(run_id), 1)]
+        found = [step_data(entry, at) for at, entry in enumerate(self._entries(run_id), 1)]
+        return [step for each in found if (step := step_for(each, caller.rights)) is not None]
 
     def plan(self, caller: Caller, run_id: str) -> dict[str, Any] | None:
         """Return the graph of a run as nested scopes; None: its workflow cannot be had here."""
         self._seen(caller, run_id, "look")
         workflow = self._workflow_of(run_id)
-        return None if workflow is None else plan_data(workflow.plan)
+        if workflow is None:
+            return None
+        plan = plan_data(workflow.plan)
+        return plan if "prompts" in caller.rights else without_configs(plan)
 
     def layout(
         self, caller: Caller, run_id: str, opened: Collection[tuple[str, ...]] | None = None
@@ -374,7 +406,11 @@ class RunService:
             return None
         entries = self._entries(run_id)
         found = await snapshot(workflow, entries, at=_place(entries, at))
-        return {"state": plain(thaw(found.state)), "due": plain(list(found.due))}
+        state, due = plain(thaw(found.state)), plain(list(found.due))
+        if "prompts" not in caller.rights:
+            state = shared_fields(state)
+            due = [{**each, "state": shared_fields(each["state"])} for each in due]
+        return {"state": state, "due": due}
 
     async def stream(
         self,
@@ -411,10 +447,15 @@ class RunService:
     ) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Yield the events of ``stream``, those together that happened meanwhile."""
         await self.read(self._seen, caller, run_id, "look")
+        looked = time.monotonic()
         with permit or self.permit(caller):
             async with aclosing(self._batches(run_id, after, live=live)) as batches:
                 async for batch in batches:
-                    yield batch
+                    if (now := time.monotonic()) - looked >= min(1.0, self.poll_seconds):
+                        looked = now
+                        if await asyncio.to_thread(caller.has_lapsed):
+                            raise lapsed()
+                    yield batch if "prompts" in caller.rights else _shared(batch, caller.rights)
 
     def permit(self, caller: Caller) -> StreamPermit:
         """Return leave for one stream, to be had before a run is started for it.
@@ -525,6 +566,7 @@ class RunService:
             raise NotFound("AX965", f'there is no workflow "{name:.100}".', hint)
         _check_input(workflow, input)
         own: dict[str, Any] = {"owner": caller.name, "workflow": name, "session": session}
+        own |= self._held.kept(caller)
         if metadata:
             own["metadata"] = dict(metadata)
         run_id = (
@@ -532,6 +574,7 @@ class RunService:
             if key
             else secrets.token_hex(8)
         )
+        own |= {"run": run_id} if "secrets" in own else {}
         begin = partial(
             self.engine.start,
             workflow,
@@ -542,6 +585,19 @@ class RunService:
             origin={**self._origins.get(name, {}), "serve": own},
             place=Place(queue=self.queue, key=caller.name) if self.queue else None,
         )
+        self._held.put(caller, run_id)
+        async with self.acting(caller, "start", run_id, workflow=name, files=[*files]):
+            return await self._begun(caller, run_id, begin, own, files)
+
+    async def _begun(
+        self,
+        caller: Caller,
+        run_id: str,
+        begin: Callable[[], Awaitable[str]],
+        own: dict[str, Any],
+        files: Sequence[str],
+    ) -> str:
+        """Start a run with copies of uploads in its folder."""
         if not files:
             return await begin()
         kept_files = self.files
@@ -549,33 +605,38 @@ class RunService:
         own["files"] = digests(uploads)
         if await self.read(self.journal.infos, [run_id]):  # its key was used before
             if (await self.read(self._kept, run_id)).get("files", {}) != own["files"]:
-                message = "the run of this key received other files."
-                raise BadRequest("AX966", message, "Use another key for another run.")
+                raise other_files()
             return await begin()
         await asyncio.to_thread(kept_files.attach, caller.name, uploads, run_id)
         try:
             return await begin()
         except BaseException:
-            await asyncio.to_thread(kept_files.forget, run_id)
+            if not await self.read(self.journal.infos, [run_id]):  # else it is another request's
+                await asyncio.to_thread(kept_files.forget, run_id)
             raise
 
     async def answer(self, caller: Caller, run_id: str, answers: Mapping[str, Any]) -> None:
         """Answer open questions, by their ids, and resume the run."""
         self._check_doing(caller, "answer")
         await self.read(self._seen, caller, run_id, "answer")
-        await self.engine.answer(run_id, answers)
+        await self._refresh(caller, run_id)
+        async with self.acting(caller, "answer", run_id, questions=sorted(answers)):
+            await self.engine.answer(run_id, answers)
 
     async def cancel(self, caller: Caller, run_id: str) -> None:
         """End a run; one that has ended is not changed."""
         self._check_doing(caller, "run")
         await self.read(self._seen, caller, run_id, "run")
-        await self.engine.cancel(run_id, "cancelled by a caller")
+        async with self.acting(caller, "cancel", run_id):
+            await self.engine.cancel(run_id, "cancelled by a caller")
 
     async def resume(self, caller: Caller, run_id: str) -> None:
         """Resume a run that was interrupted, failed, reached a limit or was cancelled."""
         self._check_doing(caller, "run")
         await self.read(self._seen, caller, run_id, "run")
-        await self.engine.resume(run_id)
+        await self._refresh(caller, run_id)
+        async with self.acting(caller, "resume", run_id):
+            await self.engine.resume(run_id)
 
     async def fork(
         self,
@@ -602,7 +663,10 @@ class RunService:
             message = f'the workflow of the run "{run_id}" is not served here.'
             raise NotFound("AX965", message, "Serve the workflow with which the run began.")
         kept = self._kept(run_id)
+        new_id = secrets.token_hex(8)
         own = {"owner": caller.name, "workflow": kept.get("workflow", info.graph), "session": ""}
+        if given := self._held.kept(caller):
+            own |= {**given, "run": new_id}
         edit = Edit(
             input=input,
             state=state or {},
@@ -610,12 +674,13 @@ class RunService:
             is_routed=is_routed,
             origin={**origin_of(entries), "serve": own},
         )
-        new_id = secrets.token_hex(8)
         place = _place(entries, at) if at else None
-        await fork(self.journal, run_id, new_id, at=place, workflow=workflow, edit=edit)
-        if self._files is not None:
-            await asyncio.to_thread(self._files.copy, run_id, new_id)
-        await self.engine.resume(new_id)
+        self._held.put(caller, new_id)
+        async with self.acting(caller, "fork", new_id, of=run_id, at=at):
+            await fork(self.journal, run_id, new_id, at=place, workflow=workflow, edit=edit)
+            if self._files is not None:
+                await asyncio.to_thread(self._files.copy, run_id, new_id)
+            await self.engine.resume(new_id)
         return new_id
 
     async def remove(self, caller: Caller, run_id: str) -> None:
@@ -628,19 +693,32 @@ class RunService:
         if info.status not in OVER:
             message = f'the run "{run_id}" has not ended.'
             raise JournalError(message, id="AX506", hint="Cancel it first.")
-        await self._remove(run_id)
+        async with self.acting(caller, "remove", run_id):
+            await self._remove(run_id)
 
     async def tidy(self, now: float) -> int:
         """Remove what is older than ``keep_seconds``; return how many runs.
 
-        Runs that servers started and that have ended are removed, and uploads.
+        Runs that servers started and that have ended are removed, and uploads. Of many runs a part
+        is looked at, and the next call goes on there.
         """
         if self.keep_seconds is None:
             return 0
-        before, removed = now - self.keep_seconds, 0
-        given: dict[str, Any] = {"status": OVER, "before": before, "limit": _PAGE, "after": ""}
-        while infos := await self.read(self.journal.runs, **given):
+        before, after = self._left or (now - self.keep_seconds, "")
+        removed = looked = 0
+        given: dict[str, Any] = {"status": OVER, "before": before, "limit": _PAGE, "after": after}
+        is_over, self._left = False, None
+        if after and not await self.read(self.journal.infos, [after]):
+            given["after"] = ""  # it was removed meanwhile: from the beginning
+        while not is_over and (infos := await self.read(self.journal.runs, **given)):
+            if looked >= _TIDY_MOST:
+                self._left = before, given["after"]
+                return removed
+            looked += len(infos)
             for info in infos:
+                if info.touched < self._tidied:  # what is older was looked at before
+                    is_over = True
+                    break
                 if "owner" not in await self.read(self._kept, info.run_id):
                     given["after"] = info.run_id  # it stays: the next page is behind it
                     continue
@@ -652,23 +730,30 @@ class RunService:
                         given["after"] = info.run_id
                     elif error.id != "AX503":  # another server was there first
                         raise
+        self._tidied = before
         if self._files is not None:
             await asyncio.to_thread(self._files.tidy, before)
         return removed
 
     async def _remove(self, run_id: str) -> None:
         await self.read(self.journal.forget, run_id)
-        self._owners.pop(run_id, None)
+        with self._owning:
+            self._owners.pop(run_id, None)
+        self._held.drop(run_id)
         if self._files is not None:
             await asyncio.to_thread(self._files.forget, run_id)
 
     async def _tidying(self) -> None:
         while self.keep_seconds is not None:
+            began = time.monotonic()
             try:
                 await self.tidy(time.time())
             except AxilError as error:  # the server serves all the same
                 log.error("old runs could not be removed: %s", error)
-            await asyncio.sleep(_TIDY_SECONDS)
+                self._left = None
+            # at most half of the time: others come first
+            took = time.monotonic() - began
+            await asyncio.sleep(_TIDY_SECONDS if self._left is None else took)
 
     # --------------------------------------------------------------------------------- files
 
@@ -690,7 +775,8 @@ class RunService:
     ) -> Upload:
         """Store a file that runs of the caller may receive."""
         self._check_doing(caller, "run")
-        return await self.files.save(caller.name, name, media_type, chunks, purpose=purpose)
+        async with self.acting(caller, "upload", file=name):
+            return await self.files.save(caller.name, name, media_type, chunks, purpose=purpose)
 
     async def uploads(self, caller: Caller) -> list[Upload]:
         """Return the uploads of the caller."""
@@ -710,7 +796,8 @@ class RunService:
     async def remove_upload(self, caller: Caller, file_id: str) -> None:
         """Remove an upload of the caller; the copies that runs received stay."""
         self._check_doing(caller, "run")
-        await asyncio.to_thread(self.files.remove, caller.name, file_id)
+        async with self.acting(caller, "remove upload", file=file_id):
+            await asyncio.to_thread(self.files.remove, caller.name, file_id)
 
     async def run_files(self, caller: Caller, run_id: str) -> tuple[list[RunFile], int]:
         """Return the files of a run, and how many were left out of the list."""
@@ -723,6 +810,38 @@ class RunService:
         """Open a file of a run to read from."""
         await self.read(self._seen, caller, run_id, "look")
         return await asyncio.to_thread(self.files.open, run_id, file_id)
+
+    # --------------------------------------------------------------------------------- audit
+
+    @asynccontextmanager
+    async def acting(
+        self, caller: Caller, action: str, run_id: str = "", **details: Any
+    ) -> AsyncGenerator[None]:
+        """Within it an act is done that is written down before, and again if it fails."""
+        await self.note(caller, action, run_id, **details)
+        try:
+            yield
+        except AxilError as error:
+            await self.note(caller, action, run_id, failed=error.id)
+            raise
+
+    async def note(self, caller: Caller, action: str, run_id: str = "", **details: Any) -> None:
+        """Write an act down, where the server keeps an audit."""
+        if self.audit is not None:
+            await asyncio.to_thread(self.audit.add, caller, action, run_id, **details)
+
+    async def acts(self, caller: Caller, **wanted: Any) -> tuple[list[dict[str, Any]], int]:
+        """Return acts as ``Audit.read`` does."""
+        caller.check("audit")
+        if self.audit is None:
+            raise NotFound("AX965", "this server keeps no audit.", "Ask one of axil serve.")
+        return await asyncio.to_thread(self.audit.read, **wanted)
+
+    async def _refresh(self, caller: Caller, run_id: str) -> None:
+        """Keep what the owner of a run gave along, if the run was begun with any."""
+        kept = await self.read(self._kept, run_id)
+        if "secrets" in kept and kept.get("owner") == caller.name:
+            self._held.put(caller, run_id)
 
     # ------------------------------------------------------------------------------- reading
 
@@ -768,13 +887,18 @@ class RunService:
 
     def _kept(self, run_id: str) -> dict[str, Any]:
         """Return what a server recorded of a run; empty: none started it."""
-        if run_id not in self._owners:
+        found = self._owners.get(run_id)
+        if found is None:
             try:
                 kept: Any = origin_of(self._entries(run_id)).get("serve")
             except (JournalError, NotFound):  # it is damaged, or forgotten: no caller owns it
                 return {}
-            self._owners[run_id] = cast("dict[str, Any]", kept) if isinstance(kept, dict) else {}
-        return self._owners[run_id]
+            found = cast("dict[str, Any]", kept) if isinstance(kept, dict) else {}
+            with self._owning:  # several threads read
+                self._owners[run_id] = found
+                while len(self._owners) > _KNOWN:
+                    del self._owners[next(iter(self._owners))]
+        return found
 
     def _workflow_of(self, run_id: str) -> Workflow | None:
         header: Mapping[str, Any] = {}
@@ -837,6 +961,18 @@ def _stored_before(waiting: Sequence[FeedEvent], seen: Set[str]) -> list[str]:
     return keys[: max((at for at, key in enumerate(keys, 1) if key in seen), default=0)]
 
 
+def _shared(batch: Sequence[StreamEvent], rights: Set[str]) -> list[StreamEvent]:
+    """Return events for who may not see what is inside nodes."""
+    found: list[StreamEvent] = []
+    for event in batch:
+        if event.kind == "step":
+            data = step_for(event.data, rights)
+            found += [] if data is None else [replace(event, data=data)]
+        elif event.kind != "chunk":
+            found.append(event)
+    return found
+
+
 def _step_event(entry: Entry, number: int) -> StreamEvent:
     step = step_data(entry, number)
     return StreamEvent(kind="step", data=step, id=step["id"])
@@ -846,7 +982,7 @@ def _place(entries: Sequence[Entry], id: str) -> int:
     place = place_of(entries, id)
     if place is None:
         message = f'the run has no step "{id:.100}".'
-        raise BadRequest("AX966", message, "Use the id of a step of the run.")
+        raise NotFound("AX965", message, "Use the id of a step of the run.")
     return place
 
 

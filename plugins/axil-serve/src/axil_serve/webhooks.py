@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from axil_serve.app import body_of, caller_of
 from axil_serve.errors import BadRequest
+from axil_serve.request import body_of, caller_of
 from axil_serve.service import RunService
 
 DELIVERY_IDS: Final = ("idempotency-key", "webhook-id", "x-github-delivery")

@@ -32,6 +32,7 @@ from axil_journals import (
     RunInfo,
     RunMail,
     RunWriter,
+    Spent,
     claimed_error,
     damage_of,
     entry_row,
@@ -42,13 +43,13 @@ from axil_journals import (
 )
 from axil_sqlite.codec import Codec, Stored
 from axil_sqlite.parts import Part
-from axil_sqlite.repair import Rescue, rescued
 from axil_sqlite.store import LONGEST_PAUSE, Store, Sync, rescue, unusable
-from axil_sqlite.taking import Wanted, counts, next_due, set_queues, states
+from axil_sqlite.taking import Wanted, counts, next_due, set_queues, spend, states
 from axil_sqlite.writer import LOST, Writer, insert
 
 if TYPE_CHECKING:
     from axil_sqlite.keywords import SqliteJournalKeywords
+    from axil_sqlite.repair import Rescue
 
 _ROWS = (
     "select seq, kind, who, body, crc from entries where run = (select id from runs "
@@ -273,11 +274,18 @@ class SqliteJournal(Recording):
         *,
         digests: Collection[str] | None = None,
         without: Collection[str] = (),
+        unknown: Collection[str] = (),
         lost: bool = False,
     ) -> Sequence[str]:
         """See ``SharedJournal``; a run of an unknown digest fits every engine."""
         self.writer.finish_now()
-        wanted = Wanted(now=now, digests=digests, without=frozenset(without), lost=lost)
+        wanted = Wanted(
+            now=now,
+            digests=digests,
+            without=frozenset(without),
+            unknown=frozenset(unknown),
+            lost=lost,
+        )
         with self._reading(self.writer) as reader:
             is_any = wanted.is_any(self.writer, reader)
         return wanted.take(self.writer, most) if is_any else ()
@@ -287,6 +295,20 @@ class SqliteJournal(Recording):
         with self._reading(self.writer) as reader:
             return next_due(reader, now)
 
+    @property
+    def format(self) -> int:
+        """The version of the tables."""
+        with self._reading(self.writer) as reader:
+            return int(reader.execute("pragma user_version").fetchone()[0])
+
+    def go_back(self) -> int:
+        """Give the journal the format of the version before this one, for that one to open it, and
+        return its number; no process may use it meanwhile.
+        """
+        writer = self.writer
+        with writer.lock:
+            return writer.store.go_back()
+
     def set_queues(self, queues: Collection[Queue]) -> None:
         writer = self.writer
         with writer.lock, writer.store.writing() as connection:
@@ -295,6 +317,11 @@ class SqliteJournal(Recording):
     def queues(self) -> Sequence[Queue]:
         with self._reading(self.writer) as reader:
             return [state.queue for state in states(reader)]
+
+    def spend(self, spent: Collection[Spent], now: float) -> Collection[str]:
+        writer = self.writer
+        with writer.lock, writer.store.writing() as connection:
+            return spend(connection, spent, now)
 
     def counts(self, now: float) -> Sequence[RunCount]:
         self.writer.finish_now()
@@ -422,6 +449,8 @@ class SqliteJournal(Recording):
         Raises: JournalError: AX510 there is none, or a new one cannot be made; AX514 the key is
             another one.
         """
+        from axil_sqlite.repair import rescued
+
         self.close()
         folder = self.config.folder
         if not (folder / "runs.db").is_file():

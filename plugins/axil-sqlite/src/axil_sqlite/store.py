@@ -19,7 +19,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-VERSION = 4
+VERSION = 5
 Sync = Literal["full", "normal"]
 
 _TABLES = """
@@ -88,6 +88,30 @@ create table queues (
 );
 """
 
+_METERED = """
+alter table queues add column key_calls integer;
+alter table queues add column requests_per_minute integer;
+alter table queues add column tokens_per_minute integer;
+alter table queues add column requests real;
+alter table queues add column tokens real;
+alter table queues add column spent_at real not null default 0;
+alter table queues add column closed_until real not null default 0;
+create table queue_keys (
+    queue text not null,
+    key text not null,
+    saved real not null,
+    saved_at real not null,
+    primary key (queue, key)
+) without rowid;
+create table once (
+    queue text not null,
+    name text not null,
+    run integer not null references runs (id) on delete cascade,
+    primary key (queue, name)
+) without rowid;
+create index once_of_run on once (run);
+"""
+
 PATIENCE = 30.0
 """Seconds that a process waits for another one to release the lock."""
 LONGEST_PAUSE = 0.005
@@ -95,8 +119,20 @@ LONGEST_PAUSE = 0.005
 as long.
 """
 
-_MIGRATIONS: dict[int, str] = {1: _TABLES, 2: _PARTS, 3: _SHARED, 4: _QUEUES}
+_MIGRATIONS: dict[int, str] = {1: _TABLES, 2: _PARTS, 3: _SHARED, 4: _QUEUES, 5: _METERED}
 """Statements that make version n of version n - 1; forward only, each in one transaction."""
+_BACK = """
+drop table once;
+drop table queue_keys;
+alter table queues drop column key_calls;
+alter table queues drop column requests_per_minute;
+alter table queues drop column tokens_per_minute;
+alter table queues drop column requests;
+alter table queues drop column tokens;
+alter table queues drop column spent_at;
+alter table queues drop column closed_until;
+"""
+"""Statements that make the version before this one of it; rules that it does not know are lost."""
 _INDEXES = (
     "create index if not exists runs_by_owner on runs (owner) where owner != ''",
     # it is not written while a run is at work, unlike the one that versions before had
@@ -209,6 +245,14 @@ class Store:
             )
         for index in _INDEXES:
             connection.execute(index)
+
+    def go_back(self) -> int:
+        """Give the database the format of the version before this one, and return its number."""
+        with self.alone():
+            back = VERSION - 1
+            sql = f"begin immediate; {_BACK}; pragma user_version = {back}; commit;"
+            self.connection.executescript(sql)
+        return back
 
     @contextmanager
     def alone(self) -> Generator[None]:

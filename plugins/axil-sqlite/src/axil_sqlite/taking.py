@@ -7,6 +7,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
@@ -14,13 +15,21 @@ from itertools import islice
 from operator import itemgetter
 from typing import Protocol
 
-from axil_journals import Queue, QueueState, RunCount, chosen, take_by_priority
+from axil_journals import (
+    RULES,
+    STATE,
+    Queue,
+    QueueState,
+    RunCount,
+    Spent,
+    chosen,
+    take_by_priority,
+)
 from axil_sqlite.store import Store
 
-_STATES = (
-    "select name, priority, concurrency, key_concurrency, calls, period_seconds, saved, saved_at, "
-    "last_key from queues"
-)
+_STATES = f"select {', '.join((*RULES, *STATE))} from queues"
+_STORE = f"update queues set {', '.join(f'{each} = ?' for each in STATE)} where name = ?"
+_HAS_QUEUES = "select exists (select 1 from queues)"
 _QUEUED = "due = 0 and owner = '' and queue != '' and queue = ?"
 _WITH_DUE = (
     f"{_STATES} where exists (select 1 from runs where due = 0 and owner = '' "
@@ -28,6 +37,17 @@ _WITH_DUE = (
 )
 _COME = "due > 0 and owner = '' and queue != '' and due <= ?"
 """The runs of queues whose time has come."""
+_WITH_LOST = "select queue from runs indexed by runs_by_owner where owner != '' and queue != ''"
+_NEXT = (  # an index for each
+    "select (select min(due) from runs where due is not null and queue = '' and due > ?), "
+    "(select min(due) from runs where due > 0 and owner = '' and queue != '' and due > ?), "
+    "exists (select 1 from queues)"
+)
+_KEYS_WITH_DUE = (
+    "select saved, saved_at from queue_keys where queue = ? and saved < 1 and exists (select 1 "
+    "from runs where due = 0 and owner = '' and queue != '' and runs.queue = queue_keys.queue "
+    "and runs.key = queue_keys.key)"
+)
 _COUNTS = """
 select queue, graph, 'due', count(*), min(case when due = 0 then touched else due end)
 from runs where owner = '' and due is not null and due <= :now
@@ -69,14 +89,17 @@ class Wanted:
     now: float
     digests: Collection[str] | None
     without: frozenset[str]
+    unknown: frozenset[str]
     lost: bool
 
     def is_any(self, writer: Taker, reader: sqlite3.Connection) -> bool:
         """Return whether there may be such a run; no lock is held to find out."""
         if next(self._due(writer, reader), None) is not None:
             return True
-        if self.lost:
+        if not reader.execute(_HAS_QUEUES).fetchone()[0]:
             return False
+        if self.lost:
+            return next(self._due(writer, reader, is_queued=True), None) is not None
         come = reader.execute(f"select 1 from runs where {_COME} limit 1", (self.now,))
         return bool(come.fetchone() or reader.execute(_WITH_DUE).fetchone())
 
@@ -89,11 +112,9 @@ class Wanted:
                 if state is None:  # no further than there is room for
                     found = list(islice(self._due(writer, connection), room))
                 else:
-                    rows = _QueueRows(connection, state.queue.name, self._fits)
+                    rows = self._rows(writer, connection, state.queue.name)
                     found = chosen(state, rows, room, self.now)
-                    sql = "update queues set saved = ?, saved_at = ?, last_key = ? where name = ?"
-                    values = (state.saved, state.saved_at, state.last_key, state.queue.name)
-                    connection.execute(sql, values)
+                    _store(connection, state, self.now)
                 now = time.time()
                 connection.executemany(
                     "update runs set owner = ?, beat = ? where run = ?",
@@ -102,8 +123,11 @@ class Wanted:
                 taken.extend(found)
                 return len(found)
 
-            if self.lost:
+            if not connection.execute(_HAS_QUEUES).fetchone()[0]:
                 take(None, most)
+            elif self.lost:
+                used = connection.execute(f"{_STATES} where name in ({_WITH_LOST})").fetchall()
+                take_by_priority([QueueState.of_row(row) for row in used], most, take)
             else:
                 # noted as due at once: so those whose time is to come are not looked at
                 connection.execute(f"update runs set due = 0 where {_COME}", (self.now,))
@@ -114,12 +138,29 @@ class Wanted:
 
     def _fits(self, run: str, digest: str) -> bool:
         is_known = self.digests is None or not digest or digest in self.digests
-        return is_known and run not in self.without
+        return is_known and digest not in self.unknown and run not in self.without
 
-    def _due(self, writer: Taker, connection: sqlite3.Connection) -> Iterator[str]:
-        """Yield due runs of no queue, or all that are lost, in the order of their times."""
+    def _rows(self, writer: Taker, connection: sqlite3.Connection, queue: str) -> _QueueRows:
+        lost: dict[str, list[str]] | None = None
+        if self.lost:
+            lost = {}
+            for run in self._due(writer, connection, is_queued=True):
+                sql = "select key from runs where run = ? and queue = ?"
+                for (key,) in connection.execute(sql, (run, queue)):
+                    lost.setdefault(key, []).append(run)
+        return _QueueRows(connection, queue, self._fits, writer.is_held, lost)
+
+    def _due(
+        self, writer: Taker, connection: sqlite3.Connection, *, is_queued: bool = False
+    ) -> Iterator[str]:
+        """Yield due runs of no queue, or lost ones of queues, in the order of their times."""
         # each in the order of the index; few runs have an owner, and many may be due
-        which = "indexed by runs_by_owner where owner != ''" if self.lost else "where queue = ''"
+        which = f"queue {'!=' if is_queued else '='} ''"
+        which = (
+            f"indexed by runs_by_owner where owner != '' and {which}"
+            if self.lost
+            else (f"where {which}")
+        )
         sql = f"select touched, {_COLUMNS} from runs {which} and due = 0 order by touched"
         timed = f"select due, {_COLUMNS} from runs {which} and due > 0 and due <= ? order by due"
         parts = connection.execute(sql), connection.execute(timed, (self.now,))
@@ -139,15 +180,28 @@ class _QueueRows:
     connection: sqlite3.Connection
     queue: str
     fits: Callable[[str, str], bool]
+    is_held: Callable[[str, float, str], bool]
+    lost: Mapping[str, Sequence[str]] | None = None
+    """The runs of dead processes, by key, if these are to be taken."""
 
     def held(self) -> Mapping[str, int]:
         sql = (
-            "select key, count(*) from runs indexed by runs_by_owner "
-            "where owner != '' and queue = ? group by key"
+            "select key, owner, beat, run from runs indexed by runs_by_owner "
+            "where owner != '' and queue = ?"
         )
-        return dict(self.connection.execute(sql, (self.queue,)).fetchall())
+        rows = self.connection.execute(sql, (self.queue,))
+        return Counter(key for key, *holder in rows if self.is_held(*holder))
+
+    def paces(self, keys: Collection[str]) -> Mapping[str, tuple[float, float]]:
+        sql = "select saved, saved_at from queue_keys where queue = ? and key = ?"
+        found = {key: self.connection.execute(sql, (self.queue, key)).fetchone() for key in keys}
+        return {key: pace for key, pace in found.items() if pace is not None}
 
     def due(self, after: str | None, keys: int, most: int) -> Sequence[tuple[str, Sequence[str]]]:
+        if self.lost is not None:
+            lanes = sorted(self.lost.items())
+            lanes = [lane for lane in lanes if after is None or lane[0] > after]
+            return [(key, runs[:most]) for key, runs in lanes[:keys]]
         found: list[tuple[str, Sequence[str]]] = []
         sql = f"select min(key) from runs where {_QUEUED}"
         one = self.connection.execute
@@ -165,17 +219,42 @@ class _QueueRows:
         return (run for run, digest in rows if self.fits(run, digest))
 
 
-def next_due(reader: sqlite3.Connection, now: float) -> float | None:
-    """Return when the next run is due, or the rate of a queue lets one pass."""
-    times = [
-        reader.execute(f"select min(due) from runs where {which} and due > ?", (now,)).fetchone()[0]
-        for which in (  # an index for each
-            "due is not null and queue = ''",
-            "due > 0 and owner = '' and queue != ''",
+def _store(connection: sqlite3.Connection, state: QueueState, now: float) -> None:
+    name = state.queue.name
+    connection.execute(_STORE, (*state.row(), name))
+    if state.keys:
+        sql = "insert or replace into queue_keys values (?, ?, ?, ?)"
+        connection.executemany(sql, [(name, key, *pace) for key, pace in state.keys.items()])
+        # those that may have all again
+        before = now - state.queue.period_seconds
+        connection.execute(
+            "delete from queue_keys where queue = ? and saved_at < ?", (name, before)
         )
-    ]
-    times += [QueueState.of_row(row).next_at() for row in reader.execute(_WITH_DUE)]
+
+
+def next_due(reader: sqlite3.Connection, now: float) -> float | None:
+    """Return when the next run is due, or the rules of a queue let one pass."""
+    times: list[float | None] = list(reader.execute(_NEXT, (now, now)).fetchone())
+    has_queues = times.pop()
+    for row in reader.execute(_WITH_DUE) if has_queues else ():
+        state = QueueState.of_row(row)
+        times.append(state.next_at())
+        if state.queue.key_calls is not None:
+            found = reader.execute(_KEYS_WITH_DUE, (state.queue.name,))
+            times += [state.key_at(*pace) for pace in found]
     return min((at for at in times if at is not None and at > now), default=None)
+
+
+def spend(connection: sqlite3.Connection, spent: Collection[Spent], now: float) -> list[str]:
+    """Count what runs of queues used of models; return those of the queues that limit it."""
+    found: list[str] = []
+    for each in spent:
+        row = connection.execute(f"{_STATES} where name = ?", (each.queue,)).fetchone()
+        if row is not None and (state := QueueState.of_row(row)).queue.is_metered:
+            state.spend(each, now)
+            _store(connection, state, now)
+            found.append(each.queue)
+    return found
 
 
 def counts(reader: sqlite3.Connection, now: float) -> list[RunCount]:
@@ -187,9 +266,9 @@ def counts(reader: sqlite3.Connection, now: float) -> list[RunCount]:
 
 def set_queues(connection: sqlite3.Connection, queues: Collection[Queue]) -> None:
     """Store the rules of queues."""
-    columns = ("priority", "concurrency", "key_concurrency", "calls", "period_seconds")
+    columns = RULES[1:]
     sql = (
-        f"insert into queues (name, {', '.join(columns)}) values (?, ?, ?, ?, ?, ?) "
+        f"insert into queues ({', '.join(RULES)}) values ({', '.join('?' * len(RULES))}) "
         "on conflict (name) do update set "
         + ", ".join(f"{each} = excluded.{each}" for each in columns)
     )

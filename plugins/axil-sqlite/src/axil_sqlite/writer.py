@@ -23,7 +23,15 @@ from typing import TYPE_CHECKING, Any
 
 from axil import AxilError
 from axil.plugin import JournalError
-from axil_journals import GroupCommit, RunPart, claimed_error, left_behind_error, overtaken_error
+from axil_journals import (
+    ENDED,
+    GroupCommit,
+    RunExists,
+    RunPart,
+    claimed_error,
+    left_behind_error,
+    overtaken_error,
+)
 from axil_sqlite.codec import Codec
 from axil_sqlite.store import Store, Sync
 
@@ -230,6 +238,7 @@ class Writer(GroupCommit["SqliteRunWriter"]):
             if run.seen[1]:
                 raise claimed_error(run.run_id, "it was deleted")
             header = run.header
+            self._admit(connection, run)
             if header.get("thread"):
                 sql = (
                     "select run, status, owner, beat from runs where thread = ? "
@@ -254,6 +263,9 @@ class Writer(GroupCommit["SqliteRunWriter"]):
             )
             values = (run.run_id, *names, now, now, run.epoch)
             run.id = connection.execute(sql, values).lastrowid or 0
+            if run.place.once:
+                sql = "insert or replace into once values (?, ?, ?)"
+                connection.execute(sql, (run.place.queue, run.place.once, run.id))
             return
         id, epoch, next, owner, beat = found
         if owner and self.is_alive(owner, beat, run.run_id):
@@ -270,6 +282,38 @@ class Writer(GroupCommit["SqliteRunWriter"]):
             raise left_behind_error(later[1], run.run_id, later[0])
         connection.execute("update runs set epoch = ? where id = ?", (epoch + 1, id))
         run.id, run.epoch = id, epoch + 1
+
+    def _admit(self, connection: sqlite3.Connection, run: SqliteRunWriter) -> None:
+        """Refuse a run whose name another one has, which waits with its input if it is debounced.
+
+        Raises: RunExists.
+        """
+        if run.first is None:
+            return
+        place = run.place
+        sql = (
+            "select runs.id, runs.run, owner, beat, next, begun, status from once join runs on "
+            "runs.id = once.run where once.queue = ? and name = ?"
+        )
+        found = connection.execute(sql, (place.queue, place.once)).fetchone()
+        if found is None or found[-1] in (*ENDED, "parked"):
+            return
+        id, run_id, owner, beat, next, begun, _ = found
+        if place.debounce_seconds is not None:
+            if next != 1 or self.is_held(owner, beat, run_id):
+                return
+            row = self.codec.stored(connection, run_id, run.first)
+            sql = (
+                "update entries set kind = ?, who = ?, body = ?, crc = ? where run = ? and seq = ?"
+            )
+            connection.execute(sql, (*row[1:], id, row[0]))
+            sql = (
+                "update runs set graph = ?, digest = ?, key = ?, due = ?, epoch = epoch + 1, "
+                "touched = ? where id = ?"
+            )
+            values = (run.header.get("graph", ""), run.digest, place.key, place.due(begun))
+            connection.execute(sql, (*values, time.time(), id))
+        raise RunExists(run_id, place)
 
     def is_alive(self, owner: str, beat: float, run_id: str) -> bool:
         """Return whether a holder's process exists, and it has renewed its claim lately."""

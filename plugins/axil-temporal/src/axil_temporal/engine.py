@@ -51,7 +51,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from axil import AxilError, Result, Workflow
+from axil import Activation, AxilError, Result, Workflow
 from axil.driver import RunInput
 from axil.plugin import EngineError, JournalError
 from axil_journals import (
@@ -81,6 +81,7 @@ from axil_temporal.coordinator import (
 
 log = logging.getLogger("axil_temporal")
 
+_MOST_NAMED: Final = 50
 _AT_A_TIME: Final = 100  # runs that one look for due runs finds at most
 _PASSING: Final = ("AX506", "AX510", "AX512")
 """Errors of a journal after which Temporal tries again."""
@@ -366,6 +367,8 @@ class TemporalEngine:
                 if error.status != RPCStatusCode.NOT_FOUND:
                     raise
             digest = (await self._header(run_id))["digest"]
+        workflow = self._workflows.get(digest)
+        name = "" if workflow is None else workflow.plan.graph.spec.id
         await self._connected.start_workflow(
             NAME,
             args=[run_id, digest, ""],
@@ -373,6 +376,8 @@ class TemporalEngine:
             task_queue=self.queue,
             start_signal="look",
             start_signal_args=[is_asked],
+            memo={"run": run_id, "graph": name, "digest": digest},
+            static_summary=name or None,
         )
 
     async def _header(self, run_id: str) -> Mapping[str, Any]:
@@ -468,7 +473,9 @@ class TemporalEngine:
         log.error("run %s was interrupted: %s", run_id, error)
         self._refused.add(run_id)
 
-    async def execute(self, workflow: Workflow, run_id: str, is_asked: bool) -> list[Any]:
+    async def execute(
+        self, workflow: Workflow, run_id: str, is_asked: bool, nodes: NodesAtWork
+    ) -> list[Any]:
         """Execute a run that is due: ``[status, due]``."""
         found = await asyncio.to_thread(self.journal.infos, [run_id])
         if not found:
@@ -486,6 +493,7 @@ class TemporalEngine:
             if self._leave is not None:
                 given = frozenset[str](self._options.get("allow", ()))
                 more["allow"] = self._leave(origin, given)
+        more["observers"] = [*self._options.get("observers", ()), nodes]
         with within:
             resumed = await resume_run(
                 self.journal,
@@ -515,9 +523,10 @@ class _Version:
         task = asyncio.current_task()
         assert task is not None
         self.at_work.add(task)
-        beating = asyncio.create_task(_beat())
+        nodes = NodesAtWork()
+        beating = asyncio.create_task(_beat(nodes))
         try:
-            return await self._engine.execute(self._workflow, run_id, is_asked)
+            return await self._engine.execute(self._workflow, run_id, is_asked, nodes)
         except AxilError as error:
             if error.id in _PASSING:
                 raise
@@ -544,10 +553,34 @@ class _Version:
             beating.cancel()
 
 
-async def _beat() -> None:
+class NodesAtWork:
+    """An observer that knows the nodes at work in a run, for the heartbeats of its activity."""
+
+    def __init__(self) -> None:
+        self._at_work: dict[Activation, str] = {}
+        self.firings = 0
+        """The firings that have ended since the run was loaded."""
+
+    def firing_started(self, activation: Activation, kind: str) -> None:
+        self._at_work[activation] = kind
+
+    def firing_finished(self, activation: Activation) -> None:
+        self._at_work.pop(activation, None)
+        self.firings += 1
+
+    def firing_failed(self, activation: Activation) -> None:
+        self._at_work.pop(activation, None)
+
+    def details(self) -> dict[str, Any]:
+        """Return names and counts, no values: Temporal's page shows them at the activity."""
+        named = [f"{activation.path} ({kind})" for activation, kind in self._at_work.items()]
+        return {"at_work": sorted(named)[:_MOST_NAMED], "firings": self.firings}
+
+
+async def _beat(nodes: NodesAtWork | None = None) -> None:
     """Show Temporal that the activity is alive, and learn whether it is cancelled."""
     while True:
-        activity.heartbeat()
+        activity.heartbeat(*(() if nodes is None else (nodes.details(),)))
         await asyncio.sleep(HEARTBEAT_SECONDS / 3)
 
 

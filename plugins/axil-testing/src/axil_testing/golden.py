@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from axil import Activation, Result, Workflow, run_sync
-from axil.plugin import hook_manager
+from axil.plugin import hook_manager, without_secrets
 from axil_testing.recorder import Recorder
 
 UPDATE = "AXIL_GOLDEN"
@@ -278,4 +278,4 @@ def _short(value: Any) -> str:
 
 
 def _json(data: Any) -> str:
-    return json.dumps(data, ensure_ascii=False, indent=1, default=str)
+    return json.dumps(without_secrets(data), ensure_ascii=False, indent=1, default=str)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import codecs
 import ipaddress
-import threading
 import unicodedata
 import zlib
 from collections.abc import Callable
@@ -125,12 +124,11 @@ class Web(Tools):
         return f"{text[:most]}\n[characters 0 to {most} of {len(text)}]"
 
     async def _asked(self, ctx: Any, url: str, *, is_read: bool) -> str:
-        over = threading.Event()
         try:
             async with asyncio.timeout(self.config.timeout_seconds):
                 page = await self._followed(ctx, url)
                 # a page may be large: other runs go on while it is read
-                return await asyncio.to_thread(self._page_text, page, is_read, over)
+                return await asyncio.to_thread(self._page_text, page, is_read)
         except TimeoutError as error:
             message = f"{url} took longer than {self.config.timeout_seconds:g} seconds."
             raise LimitExceeded("AX878", message, "Try again later, or another address.") from error
@@ -139,13 +137,11 @@ class Web(Tools):
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             message = f"{url} cannot be read: {str(error) or type(error).__name__}."
             raise FetchFault("AX878", message, "Check the address.") from error
-        finally:
-            over.set()
 
-    def _page_text(self, page: Page, is_read: bool, over: threading.Event) -> str:
+    def _page_text(self, page: Page, is_read: bool) -> str:
         text = _decoded(page)
         is_html = is_read and "html" in page.media_type
-        read = text_of_page(text, over.is_set, page.url) if is_html else ""
+        read = text_of_page(text, page.url) if is_html else ""
         return self._shown(page, text, read)
 
     async def _followed(self, ctx: Any, url: str) -> Page:

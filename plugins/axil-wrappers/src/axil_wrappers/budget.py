@@ -28,7 +28,8 @@ class BudgetConfig(Settings):
     )
     pricing: dict[str, Any] | None = Field(
         None,
-        description="{models: {name: {input, output, cached}}, unknown}; without it, the run's.",
+        description="{models: {name: {input, output, cached, cache_write}}, unknown, table}; "
+        "without it, the run's.",
     )
 
     @field_validator("pricing")
@@ -46,15 +47,16 @@ class BudgetConfig(Settings):
 
 
 def _pricing(given: dict[str, Any]) -> Pricing:
-    if set(given) - {"models", "unknown"}:
-        raise ValueError("expected the keys models and unknown in pricing")
+    if set(given) - {"models", "unknown", "table"}:
+        raise ValueError("expected the keys models, unknown and table in pricing")
     if isinstance(given.get("unknown"), str) and given["unknown"] not in ("refuse", "ignore"):
         raise ValueError("expected refuse, ignore or a price for unknown")
     try:
         return Pricing.read(given)
     except (SpecError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"expected a price as {{input, output, cached}}, for a million tokens: {error}"
+            "expected a price as {input, output, cached, cache_write}, for a million tokens: "
+            f"{error}"
         ) from error
 
 

@@ -36,6 +36,7 @@ class Fallback(Wrapper[FallbackConfig]):
     """The wrapper ``fallback``: a value, or another node, where a node fails."""
 
     type = "fallback"
+    writes = None
     examples = ({"value": "There was no answer."},)
 
     Config = FallbackConfig
@@ -48,6 +49,7 @@ class Fallback(Wrapper[FallbackConfig]):
     ) -> None:
         super().__init__(config, **settings)
         self._components: list[Any] = []
+        self.repeats = 1 if self.config.use is None else None
 
     def use(self) -> ComponentRef:
         config = self.config.model_dump(mode="python", exclude_defaults=True)

@@ -51,6 +51,11 @@ class Write(Wrapper[WriteConfig]):
             **settings: Unpack[WriteKeywords],
         ) -> None: ...
 
+    @property
+    def writes(self) -> frozenset[str]:  # type: ignore[override]  # of its settings
+        """The fields of the state that it writes."""
+        return frozenset(self.config.fields)
+
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         """Raises: SpecError (AX836): the state has no such field; StateError: a value is wrong."""
         _check(self.config.fields, node.stored, 'writes "{}", which the state does not have')
@@ -82,6 +87,7 @@ class Collect(Wrapper[CollectConfig]):
     """The wrapper ``collect``: a field that comes in is a list, one value for each edge."""
 
     type = "collect"
+    writes = None
     examples: tuple[dict[str, Any], ...] = ({"fields": ["remark"]}, {})
 
     Config = CollectConfig

@@ -25,6 +25,10 @@ class Wrapper(Generic[C]):
 
     type: ClassVar[str]
     Config: ClassVar[type[Any]]
+    repeats: int | None = 1
+    """The most times that it may run what is inside; None: unknown."""
+    writes: frozenset[str] | None = frozenset()
+    """The fields of the state that it may write itself; None: unknown, and its output, too."""
 
     def __init__(self, config: C | Mapping[str, Any] | None = None, /, **settings: Any) -> None:
         """Raises: ConfigError: a setting is unknown or does not fit."""

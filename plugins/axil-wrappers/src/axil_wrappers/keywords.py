@@ -23,7 +23,9 @@ class BudgetKeywords(TypedDict, total=False):
     """stop_run: the run ends with the status limited; fail_node: the node fails."""
 
     pricing: Mapping[str, Any] | None
-    """{models: {name: {input, output, cached}}, unknown}; without it, the run's."""
+    """{models: {name: {input, output, cached, cache_write}}, unknown, table}; without it, the
+    run's.
+    """
 
 
 class CacheKeywords(TypedDict, total=False):

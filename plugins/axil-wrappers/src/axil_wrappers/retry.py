@@ -100,6 +100,7 @@ class Retry(Wrapper[RetryConfig]):
         """
         super().__init__(config, **settings)
         self.when = when
+        self.repeats = self.config.tries
 
     def use(self) -> ComponentRef:
         plain = super().use()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import logging
 import os
@@ -15,9 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
+from axil.plugin import without_secrets
+
 log = logging.getLogger("axil_wrappers.cache")
 
-_FORMAT = 1
+_FORMAT = 2
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -90,13 +93,28 @@ class FolderStore:
         ):
             log.warning("%s was written by another version and is not used", file)
             return None
+        if held.get("checksum") != _checksum(digest, cast("float", at), text):
+            log.warning("%s was changed since it was written and is not used", file)
+            return None
         is_old = ttl_seconds is not None and self._now() - cast("float", at) > ttl_seconds
         return None if is_old else text
 
     def put(self, digest: str, text: str) -> None:
-        """Keep ``text``; a folder that cannot be written to is logged and ignored."""
-        file = self._file(digest)
-        entry = json.dumps({"format": _FORMAT, "key": digest, "at": self._now(), "outcome": text})
+        """Keep ``text``, unless it holds a secret of this process; a folder that cannot be written
+        to is logged and ignored.
+        """
+        if without_secrets(text) != text:
+            return
+        file, at = self._file(digest), self._now()
+        entry = json.dumps(
+            {
+                "format": _FORMAT,
+                "key": digest,
+                "at": at,
+                "outcome": text,
+                "checksum": _checksum(digest, at, text),
+            }
+        )
         written = ""
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -111,3 +129,8 @@ class FolderStore:
             if written:
                 with contextlib.suppress(OSError):
                     os.unlink(written)
+
+
+def _checksum(digest: str, at: float, text: str) -> str:
+    whole = f"{digest} {at!r} {text}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(whole, digest_size=16).hexdigest()

@@ -56,6 +56,16 @@ class Timeout(Wrapper[TimeoutConfig]):
             **settings: Unpack[TimeoutKeywords],
         ) -> None: ...
 
+    @property
+    def writes(self) -> frozenset[str] | None:  # type: ignore[override]  # of its settings
+        """As of any wrapper: a value takes the place of an output."""
+        return None if "value" in self.config.model_fields_set else frozenset()
+
+    @property
+    def seconds(self) -> float:
+        """The longest time of a firing."""
+        return self.config.seconds + self.config.grace_seconds
+
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         return _Timed(body, node, self.config)
 

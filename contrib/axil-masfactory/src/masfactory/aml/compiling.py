@@ -10,7 +10,7 @@ from typing import Any, cast
 from masfactory.adapters.memory import VectorMemory
 from masfactory.aml.conditions import condition_of
 from masfactory.aml.model import AmlError, AmlGraph, AmlNode, validate_aml_document
-from masfactory.aml.reader import MemoryReference, Reference, parse_aml_document
+from masfactory.aml.reader import ClassReference, MemoryReference, Reference, parse_aml_document
 from masfactory.components.agents.agent import Agent
 from masfactory.components.controls.agent_switch import AgentSwitch
 from masfactory.components.controls.logic_switch import LogicSwitch
@@ -172,10 +172,14 @@ class Compiling:
         """Give one value. Raises: AmlError: nothing was given for a reference."""
         if isinstance(value, Mapping):
             return self.values(cast("Mapping[str, Any]", value), where)
+        if isinstance(value, list):
+            return [self.resolved(each, where) for each in cast("list[Any]", value)]
         if not isinstance(value, Reference):
             return value
         if value in self.given:
             return self.given[value]
+        if isinstance(value, ClassReference):
+            return self.imported(value, where)
         if value.startswith(PYTHON):
             return self.imported(value, where)()
         if isinstance(value, MemoryReference):

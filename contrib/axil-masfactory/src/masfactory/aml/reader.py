@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 from xml.etree import ElementTree
@@ -276,14 +277,47 @@ class Library:
 
     def parameters(self, said: Element) -> dict[str, Any]:
         """Give what an implementation is made with: values, texts of resources, references."""
-        found: dict[str, Any] = {}
-        for each in said.iterfind("./parameters/param"):
-            entries = each.findall("entry")
-            value: Any = self.value(each)
-            if entries:
-                value = {entry.get("name", ""): self.value(entry) for entry in entries}
-            found[each.get("name", "")] = value
-        return found
+        found = {
+            each.get("name", ""): self._parameter(each)
+            for each in said.iterfind("./parameters/param")
+        }
+        phases = said.findall("./parameters/composition/phase")
+        return found | self._composed(phases) if phases else found
+
+    def _parameter(self, said: Element) -> Any:
+        entries = said.findall("entry")
+        if entries:
+            return {entry.get("name", ""): self.value(entry) for entry in entries}
+        return self.value(said)
+
+    def _composed(self, phases: Sequence[Element]) -> dict[str, Any]:
+        """Give what a graph of phases is made with: their order, their classes, their settings.
+
+        A phase has defaults for its settings: one that a resource lacks is left out, with a
+        warning.
+        """
+        made: dict[str, dict[str, Any]] = {"phase_classes": {}, "phase_configs": {}}
+        order: list[dict[str, Any]] = []
+        for each in phases:
+            ref = each.get("ref", "")
+            found = self.find("graph", ref)
+            if found is None:
+                raise AmlError(f'AML, composition: there is no graph "{ref}". Define it.')
+            library, meant = found
+            name = each.get("name") or ref.rpartition("::")[2].removeprefix("#")
+            made["phase_classes"][name] = ClassReference(meant.get("implementation", ""))
+            settings: dict[str, Any] = {}
+            for param in meant.iterfind("./parameters/param"):
+                try:
+                    settings[param.get("name", "")] = library._parameter(param)
+                except AmlError as error:
+                    warnings.warn(f"{error} The phase {name} begins without it.", stacklevel=2)
+            made["phase_configs"][name] = settings
+            more: dict[str, Any] = {k: v for k, v in each.items() if k not in ("ref", "name")}
+            if "max_turn_step" in more:
+                more["max_turn_step"] = int(more["max_turn_step"])
+            order.append({"phase": name, **more})
+        return {"composition": order, **made}
 
     def value(self, said: Element) -> Any:
         """Give the value of an element; a reference to a model or a memory as ``Reference``."""
@@ -315,6 +349,10 @@ class Library:
 
 class Reference(str):
     """The name of something that a program gives: a model, a memory, a function."""
+
+
+class ClassReference(Reference):
+    """The name of a class, which is given as it is."""
 
 
 class MemoryReference(Reference):

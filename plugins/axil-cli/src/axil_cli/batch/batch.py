@@ -12,15 +12,18 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from axil import AxilError, Limits, Problem, Question, Result, Run, Workflow
 from axil.plugin import ENTRY, did_you_mean, format_names
 from axil_cli.batch.errors import BatchError
 from axil_cli.batch.tables import Row
 from axil_journals import Entry, Journal, ReplayIndex
+
+if TYPE_CHECKING:
+    from axil_models import ModelBatches
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -86,6 +89,11 @@ class Batch:
     """Options of every run, as of ``axil.Options``."""
     around: Around | None = None
     """Returns what a row's run is executed within, from what was kept with it and its record."""
+    models: ModelBatches | None = None
+    """Collects the calls of models for the batch APIs of their services; None: they are made at
+    once. It is closed at the end."""
+    left: Sequence[str] = field(default=(), init=False)
+    """The ids of batches of calls that had not ended when this one did."""
     changed: Callable[[Batch], None] | None = None
     """Called whenever a run begins or ends."""
     results: dict[int, RowResult] = field(default_factory=dict[int, RowResult], init=False)
@@ -122,6 +130,11 @@ class Batch:
         return self.budget is not None and self.cost >= self.budget
 
     @property
+    def used_up(self) -> str:
+        """The reason given for runs that the budget ends."""
+        return f"the batch's budget of {self.budget:g} is used up"
+
+    @property
     def is_unpriced(self) -> bool:
         """True if there is a budget, and models were used without any cost: nothing is limited."""
         tokens = sum(result.tokens for result in self.results.values())
@@ -132,19 +145,33 @@ class Batch:
 
         A row that fails concerns no other. Cancelled, it leaves its runs in the journal and
         ``results`` as far as they are known. Raises: BatchError (AX992): the table does not fit the
-        workflow.
+        workflow; ConfigError (AX981): a model has no batch API, and ``models`` are given.
         """
         self._check_columns()
+        if self.models is not None:
+            self.models.check_all(self.workflow.plan.graph.components)
         began = time.monotonic()
         waiting = iter(self.rows)
         try:
-            async with self.workflow, asyncio.TaskGroup() as workers:
+            async with AsyncExitStack() as stack:
+                await stack.enter_async_context(self.workflow)
+                if self.models is not None:
+                    from axil_models import use_batches
+
+                    stack.push_async_callback(self._leave, self.models)
+                    stack.enter_context(use_batches(self.models))
+                workers = await stack.enter_async_context(asyncio.TaskGroup())
                 for _ in range(min(self.parallel, len(self.rows))):
                     workers.create_task(self._work(waiting))
         finally:
             self.seconds = time.monotonic() - began
             self._at_work.clear()
         return self.all_results()
+
+    async def _leave(self, models: ModelBatches) -> None:
+        """Leave the batches of calls at their services."""
+        self.left = models.left()
+        await models.close()
 
     def all_results(self) -> list[RowResult]:
         """Return a result for every row, also for those that have not ended."""
@@ -167,12 +194,16 @@ class Batch:
     async def _work(self, waiting: Iterator[Row]) -> None:
         """Run one row after the other, until there is none, or no money."""
         for row in waiting:
-            if self.is_over_budget:
+            if self.is_over_budget or self._is_refused:
                 return
             result = self.results[row.number] = await self._result_of(row)
             self._spent += result.cost
+            if self.models is not None:
+                self.models.settle(result.run_id)
+                if self._is_refused:
+                    self.stop("a model has no batch API")
             if self.is_over_budget:
-                self.stop()
+                self.stop(self.used_up)
             self._tell()
 
     async def _result_of(self, row: Row) -> RowResult:
@@ -222,10 +253,15 @@ class Batch:
         value = row.fields.get(self._given, "")
         return value if isinstance(value, str) else json.dumps(value, default=str)
 
-    def stop(self) -> None:
-        """Cancel the runs at work, because the budget is used up."""
+    def stop(self, reason: str) -> None:
+        """Cancel the runs at work."""
         for run in self._at_work.values():
-            run.cancel(f"the batch's budget of {self.budget:g} is used up")
+            run.cancel(reason)
+
+    @property
+    def _is_refused(self) -> bool:
+        """True if a model has no batch API, and is to be asked through one."""
+        return self.models is not None and self.models.refusal is not None
 
     def _tell(self) -> None:
         if self.changed is not None:
@@ -288,7 +324,7 @@ class _Spending:
     def firing_finished(self, activation: Any, kind: str, output: Any) -> None:
         """Look at what all runs have spent."""
         if self._batch.is_over_budget:
-            self._batch.stop()
+            self._batch.stop(self._batch.used_up)
 
 
 def _result(row: Row, result: Result[Any]) -> RowResult:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import re
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from axil import run_sync
-from axil_cli.arguments import add_shared_arguments
+from axil.plugin import format_names
+from axil_cli.arguments import JOURNAL_FOLDER, add_shared_arguments
 from axil_cli.batch.errors import BatchError
 from axil_cli.batch.tables import read_table, write_table
 from axil_cli.command import Exit, Session
@@ -17,6 +20,11 @@ from axil_cli.source import TARGET
 
 if TYPE_CHECKING:
     from axil_cli.batch.batch import Batch
+    from axil_models import ModelBatches
+
+_PARALLEL: Final = 4
+_TOGETHER: Final = 1000
+"""Runs at the same time with batch APIs: as many calls are in a batch, or more."""
 
 
 class RunBatch:
@@ -45,7 +53,17 @@ class RunBatch:
             "made of the names of both files",
         )
         parser.add_argument(
-            "--parallel", type=int, default=4, metavar="N", help="runs at the same time (4)"
+            "--parallel",
+            type=int,
+            default=None,
+            metavar="N",
+            help=f"runs at the same time ({_PARALLEL}; with --batch-api {_TOGETHER})",
+        )
+        parser.add_argument(
+            "--batch-api",
+            action="store_true",
+            help="ask models through the batch APIs of their services: at half the price, and "
+            "within a day",
         )
         parser.add_argument(
             "--budget",
@@ -70,7 +88,10 @@ class RunBatch:
         add_shared_arguments(parser, "--workflow", "--journal", "--format")
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
-        """Run the batch, write its results and say how it went."""
+        """Run the batch, write its results and say how it went.
+
+        Raises: ConfigError (AX981): a model has no batch API.
+        """
         from axil_cli.batch.batch import Batch
         from axil_cli.batch.statistics import Statistics
 
@@ -80,13 +101,18 @@ class RunBatch:
         workflow = session.workflow(options.workflow, **reading)
         journal = session.journal(options, "axil batch")
         progress = _Progress(session)
+        name = options.name or _name(options.workflow, options.table)
+        models: ModelBatches | None = None
         try:
+            if options.batch_api:
+                models = _models(options, name)
             batch = Batch(
                 workflow=workflow,
                 rows=rows,
-                name=options.name or _name(options.workflow, options.table),
+                name=name,
                 journal=journal,
-                parallel=options.parallel,
+                parallel=options.parallel or (_TOGETHER if models else _PARALLEL),
+                models=models,
                 budget=options.budget,
                 column=options.column,
                 options={
@@ -96,13 +122,21 @@ class RunBatch:
                 around=session.around,
                 changed=progress.show,
             )
+            if models is not None:
+                models.changed = lambda: progress.show(batch)
             is_whole = run_sync(_whole(batch, session))
         finally:
             journal.close()
+            if models is not None:
+                models.file.close()
             progress.end()
+        if models is not None and models.refusal is not None:
+            raise models.refusal
         results = batch.all_results()
         write_table(output, [result.as_fields() for result in results])
         found = Statistics.of(results, batch.seconds)
+        if models is not None:
+            found = replace(found, batches=len(models.sent), discount=models.discount)
         if options.format == "json":
             session.say_json({**found.as_data(), "batch": batch.name, "output": output})
         else:
@@ -163,7 +197,22 @@ def _advise(batch: Batch, session: Session, options: argparse.Namespace) -> None
         session.tell(f"Answer with {way}")
     if batch.is_over_budget:
         session.tell(f"The budget of {batch.budget:g} is used up: {batch.cost:.4f} was spent.")
+    if batch.models is not None and (left := batch.left):
+        named = format_names(left)
+        session.tell(f"The service goes on with {named}; the replies are taken by the next call.")
     session.tell("The same command again continues with the rows that are not done.")
+
+
+def _models(options: argparse.Namespace, name: str) -> ModelBatches:
+    """Return what collects the calls of models; its file is in the folder of the journal.
+
+    Raises: ConfigError (AX982): another process has it.
+    """
+    from axil_models import BatchFile, ModelBatches
+
+    place = options.journal or os.environ.get("AXIL_JOURNAL", "") or JOURNAL_FOLDER
+    folder = Path(JOURNAL_FOLDER if "://" in place else place)
+    return ModelBatches(file=BatchFile(folder / f"{name}.batches"))
 
 
 class _Progress:
@@ -182,6 +231,8 @@ class _Progress:
         line = f"{len(ended)} of {len(batch.rows)} rows, {batch.at_work} at work"
         line += f", {failed} not done" if failed else ""
         line += f", cost {batch.cost:.4f}" if batch.cost else ""
+        if batch.models is not None:
+            line += f", {batch.models.waiting} calls wait for {len(batch.models.left())} batches"
         self._stream.write("\r" + line.ljust(self._width))
         self._stream.flush()
         self._width = len(line)

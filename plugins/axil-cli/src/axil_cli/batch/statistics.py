@@ -27,6 +27,10 @@ class Statistics:
     cost: float
     seconds: float
     """The duration of the batch this time, in seconds."""
+    batches: int = 0
+    """Batches of calls that were submitted to services this time."""
+    discount: float = 0.0
+    """The share of the usual price that these services do not ask for."""
 
     @classmethod
     def of(cls, results: Sequence[RowResult], seconds: float = 0.0) -> Statistics:
@@ -53,6 +57,7 @@ class Statistics:
             },
             "tokens": self.tokens,
             "cost": self.cost,
+            **({"batches": self.batches, "discount": self.discount} if self.discount else {}),
         }
 
     def lines(self) -> list[str]:
@@ -64,7 +69,10 @@ class Statistics:
         if self.tokens:
             found.append(f"tokens   {self.tokens}")
         if self.cost:
-            found.append(f"cost     {self.cost:.4f}")
+            share = f" ({1 - self.discount:.0%} of the usual price)" if self.discount else ""
+            found.append(f"cost     {self.cost:.4f}{share}")
+        if self.discount:
+            found.append(f"batches  {self.batches} submitted, {self.discount:.0%} off")
         return [*found, f"took     {self.seconds:.2f} s"]
 
 

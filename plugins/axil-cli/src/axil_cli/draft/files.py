@@ -19,7 +19,7 @@ from axil.plugin import Registry
 from axil_files import Document, check_document, load
 from axil_journals import CheckResult, check_workflow, text_picture, want_lines
 
-_BLOCK: Final = re.compile(r"^```[\w-]*[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+_FENCE: Final = re.compile(r"^```([\w-]*)[ \t]*$", re.MULTILINE)
 _MOST: Final = 20
 """Findings that are shown to a model."""
 
@@ -118,8 +118,17 @@ def _source(reply: str) -> str:
     >>> _source("Here it is:\\n```yaml\\ngraph: {}\\n```\\nDone.")
     'graph: {}\\n'
     """
-    blocks = _BLOCK.findall(reply)
-    return max(blocks, key=len) if blocks else reply
+    return max(_blocks(reply), key=len, default=reply)
+
+
+def _blocks(reply: str) -> Iterator[str]:
+    begins: int | None = None
+    for fence in _FENCE.finditer(reply):
+        if begins is None:
+            begins = fence.end() + 1
+        elif not fence[1]:
+            yield reply[begins : fence.start()]
+            begins = None
 
 
 def _parsed(source: str, name: str, registry: Registry) -> dict[str, Any]:

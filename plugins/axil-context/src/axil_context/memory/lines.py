@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from filelock import FileLock, Timeout
 
+from axil.plugin import without_secrets
 from axil_models import ContextError
 
 log = logging.getLogger("axil.memory")
@@ -38,11 +39,12 @@ class Lines:
         """The last bytes before the offset: a restored copy may have the same inode."""
 
     def append(self, records: Sequence[Mapping[str, Any]]) -> None:
-        """Write records behind all others, as one piece.
+        """Write records behind all others, as one piece, without the secrets of this process.
 
         Raises: ContextError (AX895): the file cannot be written.
         """
-        data = "".join(json.dumps(record, default=str) + "\n" for record in records).encode("ascii")
+        kept = (json.dumps(without_secrets(record), default=str) for record in records)
+        data = "".join(line + "\n" for line in kept).encode("ascii")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with (

@@ -21,7 +21,7 @@ from typing import Any, Final, cast
 
 from pydantic import Field
 
-from axil.plugin import current_grants, granted, is_async, refers_to
+from axil.plugin import current_grants, granted, is_async, refers_to, without_secrets
 from axil_models import (
     ContextBlock,
     ContextError,
@@ -156,7 +156,7 @@ class BlockIndex:
         if top_k < 1 or not text.strip():
             return []
         has_rows = await self._opened()
-        vector = (await vectors_of(self.embedder, [text]))[0]
+        vector = (await vectors_of(self.embedder, [text], is_query=True))[0]
         if not has_rows or not any(vector):
             return []
         self._fit(len(vector))
@@ -370,7 +370,7 @@ def _row(entry: Entry, vector: Sequence[float]) -> Row:
     return Row(
         id=id,
         vector=_unit(vector),
-        data=json.dumps(block_data(entry.block), default=str),
+        data=json.dumps(without_secrets(block_data(entry.block)), default=str),
         tags=tuple(tags),
         mark=entry.mark,
     )

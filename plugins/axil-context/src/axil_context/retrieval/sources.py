@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator,
 from axil import ConfigError, Problem
 from axil.plugin import Grants, ReadPath, current_grants, is_axils
 from axil_context.retrieval.chunks import Boundary, Cut
-from axil_context.retrieval.reading import documents_of, part_of
+from axil_context.retrieval.reading import TAKEN_APART, documents_of, part_of
 from axil_models import ContextBlock, ContextError, Document, checked_part
 
 
@@ -56,7 +56,8 @@ class Sources(BaseModel):
     )
     include: list[str] = Field(
         ["*.md", "*.txt", "*.rst"],
-        description="Patterns of names: the files of folders that are read.",
+        description="Patterns of names: the files of folders that are read; also *.pdf, *.docx, "
+        "*.pptx, *.xlsx, *.html, *.eml, and pictures.",
     )
     attach: list[str] = Field(
         default_factory=list[str],
@@ -80,7 +81,7 @@ class Sources(BaseModel):
     _pages: dict[str, tuple[str, list[Document]]] = PrivateAttr(
         default_factory=dict[str, tuple[str, list[Document]]]
     )
-    """The text of each PDF, with a hash of its bytes: reading one takes long."""
+    """The text of each file that takes long to read, with a hash of its bytes."""
 
     @model_validator(mode="after")
     def _overlap_fits(self) -> Sources:
@@ -146,7 +147,7 @@ class Sources(BaseModel):
     def _made(self, file: Path) -> Iterator[Document]:
         where = file.as_posix()
         data = self._bytes(file)
-        if file.suffix.lower() == ".pdf":
+        if file.suffix.lower() in TAKEN_APART:
             digest = hashlib.sha256(data).hexdigest()
             known = self._pages.get(where)
             if known is None or known[0] != digest:

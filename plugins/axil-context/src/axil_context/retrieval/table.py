@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from axil.plugin import without_secrets
 from axil_context.retrieval.words import words
 from axil_models import ContextBlock, ContextError, block_data, block_key, fits_filters
 
@@ -199,9 +200,10 @@ def _key(block: ContextBlock) -> str:
 
 def _insert(database: sqlite3.Connection, blocks: Sequence[ContextBlock]) -> None:
     for block in blocks:
-        row = (_key(block), _stored(block.uri or ""), json.dumps(block_data(block), default=str))
+        data: Any = without_secrets(block_data(block))
+        row = (_key(block), _stored(block.uri or ""), json.dumps(data, default=str))
         made = database.execute("INSERT INTO blocks (key, uri, block) VALUES (?, ?, ?)", row)
-        _list(database, made.lastrowid, block)
+        _list(database, made.lastrowid, ContextBlock(**data))
 
 
 def _list(database: sqlite3.Connection, number: int | None, block: ContextBlock) -> None:

@@ -104,7 +104,7 @@ class VectorRetriever:
             await self.refresh()
         if top_k < 1 or not query.query_text.strip() or not self._known:
             return []
-        asked = _unit((await vectors_of(self.embedder, [query.query_text]))[0])
+        asked = _unit((await vectors_of(self.embedder, [query.query_text], is_query=True))[0])
         with self._lock:
             known = list(self._known.items())
         return await call_async(self._nearest, asked, known, query.filters, top_k)

@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 
 from axil_importers.dify.scope import JINJA, Node, Scope, title_of
 from axil_importers.draft import Step, literal, prompt_literal
+from axil_importers.http import Request, can_be_sent, request
 from axil_importers.models import tool_of
 
 Convert = Callable[[Scope, Node, Step, str], None]
@@ -192,27 +193,73 @@ def _assigned(scope: Scope, step: Step, how: tuple[str, str], value: Any) -> Any
 
 
 def http(scope: Scope, node: Node, step: Step, name: str) -> None:
-    """Add a page that is got; other requests are left to a person."""
+    """Add a request; one whose host is a value is a page that is got, else left to a person."""
     data = node["data"]
-    names = ("body", "status_code", "headers", "files")
-    if str(data.get("method", "get")).lower() != "get":
+    asked = _request(scope, node, step)
+    if not can_be_sent(asked) and asked.method != "GET":
         ask(scope, node, step, name)
         return
-    body = scope.writes(node, *names)[0]
-    url = scope.template(data.get("url"), step)
+    body, status, _, _ = scope.writes(node, "body", "status_code", "headers", "files")
+    if can_be_sent(asked):
+        asked.status = status
+        request(scope.draft, step, name, body, asked)
+        return
     scope.draft.node(
         name,
         "call_tool",
-        {"tool": {"type": "http_get"}, "arguments": {"url": url}, "field": body},
+        {"tool": {"type": "http_get"}, "arguments": {"url": asked.url}, "field": body},
         [body],
     )
     step.became = f"call_tool {name} (needs --allow network)"
-    auth = cast("Mapping[str, Any]", data.get("authorization") or {})
-    if data.get("headers") or data.get("params") or auth.get("type") not in (None, "no-auth"):
+    if data.get("headers") or data.get("params") or asked.secrets:
         step.approximate(
             "headers, parameters and authorization are not sent",
             "Put parameters into the address; for a key write a tool of your own.",
         )
+
+
+def _request(scope: Scope, node: Node, step: Step) -> Request:
+    data = node["data"]
+    asked = Request(
+        method=str(data.get("method") or "get").upper(),
+        url=scope.template(data.get("url"), step).strip(),
+        query=_lines(scope, data.get("params"), step),
+        headers=_lines(scope, data.get("headers"), step),
+        parse=False,
+    )
+    auth = cast("Mapping[str, Any]", data.get("authorization") or {})
+    if auth.get("type") not in (None, "no-auth"):
+        config = cast("Mapping[str, Any]", auth.get("config") or {})
+        asked.secrets.append(str(config.get("header") or "Authorization"))
+    body = cast("Mapping[str, Any]", data.get("body") or {})
+    kind, given = str(body.get("type") or "none"), cast("Any", body.get("data"))
+    items = cast("list[Mapping[str, Any]]", given) if isinstance(given, list) else []
+    if kind in ("json", "raw-text"):
+        text = str((items[0].get("value") if items else cast("Any", given)) or "")
+        if text:
+            media = "application/json" if kind == "json" else "text/plain"
+            asked.body, asked.send = scope.template(text, step), "text"
+            asked.headers = [*asked.headers, ("Content-Type", media)]
+    elif kind in ("form-data", "x-www-form-urlencoded"):
+        pairs = [
+            (str(e["key"]), scope.template(e.get("value"), step))
+            for e in items
+            if e.get("key") and e.get("type") != "file"
+        ] or _lines(scope, given, step)
+        asked.body, asked.send = {"object": dict(pairs)}, "form"
+        if len(pairs) < len(items):
+            step.approximate("files are not sent", "Send them by a tool of your own.")
+    elif kind == "binary":
+        step.approximate("files are not sent", "Send them by a tool of your own.")
+    return asked
+
+
+def _lines(scope: Scope, given: Any, step: Step) -> list[tuple[str, str]]:
+    """Return pairs that are written as lines, ``name: value``."""
+    if not isinstance(given, str):
+        return []
+    pairs = (line.partition(":") for line in given.splitlines() if ":" in line)
+    return [(key.strip(), scope.template(value.strip(), step)) for key, _, value in pairs]
 
 
 def extractor(scope: Scope, node: Node, step: Step, name: str) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from axil_importers.draft import Step, literal
-from axil_importers.n8n.expressions import is_expression, nodes_in, text_of, value_of
+from axil_importers.http import Request, can_be_sent, request
+from axil_importers.n8n.expressions import nodes_in, text_of, value_of
 from axil_importers.n8n.flow import Data, Flow
 
 Convert = Callable[[Flow, str, Step, str], None]
@@ -134,23 +135,68 @@ def code(flow: Flow, name: str, step: Step, made: str) -> None:
 
 
 def http(flow: Flow, name: str, step: Step, made: str) -> None:
-    """Add a page that is got; other requests are left to a person."""
+    """Add a request; one whose host is a value is a page that is got, else left to a person."""
     given, field = flow.parameters(name), flow.field(name)
-    method = str(given.get("method") or given.get("requestMethod") or "GET")
-    if method != "GET" or is_expression(method):
+    asked = _request(flow, name, step)
+    if can_be_sent(asked):
+        request(flow.draft, step, made, field, asked)
+        return
+    if asked.method != "GET":
         ask(flow, name, step, made)
         return
-    url = text_of(given.get("url") or "", reading(flow, name), step)
-    config = {"tool": {"type": "http_get"}, "arguments": {"url": url}, "field": field}
+    config = {"tool": {"type": "http_get"}, "arguments": {"url": asked.url}, "field": field}
     flow.draft.node(made, "call_tool", config, [field])
     step.became = f"call_tool {made} (needs --allow network)"
-    for part in ("sendHeaders", "sendQuery", "queryParametersUi", "headerParametersUi"):
-        if given.get(part):
-            step.approximate(
-                "headers and parameters are not sent", "Put parameters into the address."
-            )
+    if asked.headers or asked.query:
+        step.approximate("headers and parameters are not sent", "Put parameters into the address.")
     if given.get("authentication") not in (None, "none"):
         step.approximate("it does not log in", "Write a tool of your own, with the key.")
+
+
+def _request(flow: Flow, name: str, step: Step) -> Request:
+    given, resolve = flow.parameters(name), reading(flow, name)
+    asked = Request(
+        method=str(given.get("method") or given.get("requestMethod") or "GET"),
+        url=text_of(given.get("url") or "", resolve, step).strip(),
+        query=_pairs(flow, name, step, ("queryParameters", "queryParametersUi")),
+        headers=_pairs(flow, name, step, ("headerParameters", "headerParametersUi")),
+    )
+    for key in ("jsonQuery", "queryParametersJson", "jsonHeaders", "headerParametersJson"):
+        if given.get(key):
+            step.approximate(f"{key} is not sent", "Write it into query or headers of the node.")
+    if given.get("authentication") not in (None, "none"):
+        asked.secrets.append("Authorization")
+    kind = str(given.get("contentType") or given.get("bodyContentType") or "json")
+    said = given.get("jsonBody") or given.get("bodyParametersJson")
+    plain = given.get("body") if kind in ("raw", "json") else None
+    pairs = _pairs(flow, name, step, ("bodyParameters", "bodyParametersUi"))
+    if asked.method == "GET" or given.get("sendBody") is False:
+        return asked
+    if said or isinstance(plain, str | Mapping):
+        asked.body = value_of(said or plain, resolve, step)
+        if isinstance(asked.body, str):
+            media = str(given.get("rawContentType") or "application/json")
+            asked.send, asked.headers = "text", [*asked.headers, ("Content-Type", media)]
+    elif pairs:
+        asked.body = {"object": dict(pairs)}
+        asked.send = "json" if kind == "json" else "form"
+    if kind in ("binaryData", "multipart-form-data"):
+        step.approximate("files are not sent", "Send them by a tool of your own.")
+    return asked
+
+
+def _pairs(flow: Flow, name: str, step: Step, keys: tuple[str, ...]) -> list[tuple[str, Any]]:
+    given, resolve = flow.parameters(name), reading(flow, name)
+    found: list[tuple[str, Any]] = []
+    for key in keys:
+        inner = given.get(key)
+        if isinstance(inner, Mapping):
+            said = cast("Data", inner)
+            for each in cast("list[Data]", said.get("parameters") or said.get("parameter") or []):
+                if each.get("name"):
+                    value = value_of(each.get("value", ""), resolve, step)
+                    found.append((str(each["name"]), value))
+    return found
 
 
 def merge(flow: Flow, name: str, step: Step, made: str) -> None:

@@ -15,6 +15,7 @@ from axil.driver import Clock, Executor, LocalExecutor, RealClock, wall_time
 from axil.plugin import Body, EngineError, JournalError, Plan, Task
 from axil_journals.deadlines import accept_answers
 from axil_journals.engine.clock import SuspendingClock
+from axil_journals.engine.filing import FilingWriter
 from axil_journals.engine.managed import ManagedRun
 from axil_journals.engine.status import NO_PROGRESS, PARKED, recoveries_without_progress
 from axil_journals.journal import (
@@ -22,9 +23,11 @@ from axil_journals.journal import (
     JournalWriter,
     RunMail,
     SharedJournal,
+    claimed_error,
     first_due,
     unknown_error,
 )
+from axil_journals.objects import RunFolderObjects, list_of
 from axil_journals.queues import Place, place_of
 from axil_journals.recorder import Recording
 from axil_journals.replay import ReplayIndex
@@ -37,6 +40,10 @@ PATIENCE_SECONDS = 5.0
 RECHECK_SECONDS = 5.0
 MAX_RECOVERIES = 5
 """Recoveries without progress before a run is left for a person to resume."""
+TRIAL_SECONDS = 0.1
+"""Real time after which the next lost runs begin beside some that may be beside others."""
+_MOST_BESIDE = 2
+"""Recoveries without progress after which a run is executed alone."""
 _THREADS = 8
 _SETTLED = 8  # callers that are resumed in one turn of the loop
 
@@ -190,26 +197,50 @@ class PlacingWriter:
 class BusyError(Exception):
     """A lost run has to be the only one that its engine executes, and it is not."""
 
+    def __init__(self, seen: int) -> None:
+        """``seen``: the number of its entries."""
+        super().__init__(seen)
+        self.seen = seen
+
 
 class Trial:
     """The execution of a lost run, from its resumption to the first progress that is stored; it is
     the writer of the run.
 
-    A run that was lost, and had made progress since it was last resumed, may be executed beside
-    others. One that had not is executed with no other run in the engine, and this is recorded: if
-    the process dies again, it was this run. After ``MAX_RECOVERIES`` of these it is parked.
+    A run that was begun or resumed at most twice since its last progress may be executed beside
+    others: processes die of many reasons. One that was lost again before any progress is executed
+    with no other run in the engine, and this is recorded: if the process dies again, it was this
+    run. After ``MAX_RECOVERIES`` of these it is parked.
     """
 
-    def __init__(self, run_id: str, is_idle: bool, on_progress: Callable[[], None]) -> None:
-        """``is_idle``: the engine executes no other run."""
+    def __init__(
+        self,
+        run_id: str,
+        is_idle: bool,
+        on_progress: Callable[[], object] = bool,
+        *,
+        seen: int | None = None,
+    ) -> None:
+        """Store what is known.
+
+        Args:
+            is_idle: the engine executes no other run.
+            seen: the number of its entries when it was found that it has to be alone.
+        """
         self.run_id, self.is_idle, self._on_progress = run_id, is_idle, on_progress
-        self.has_progressed = False
+        self._seen = seen
+        self.has_progressed = self.is_alone = False
         self.parked = ""
         """The reason why it was parked; empty: it was not."""
         self._reporting: asyncio.Task[None] | None = None
 
     def parked_entry(self, entries: Sequence[Entry]) -> Entry | None:
-        """Return the entry that parks the run; None: it is tried. Raises: BusyError."""
+        """Return the entry that parks the run; None: it is tried.
+
+        Raises: BusyError; JournalError (AX506): others had it meanwhile.
+        """
+        if self._seen is not None and self._seen != len(entries):
+            raise claimed_error(self.run_id, "another process")
         times = recoveries_without_progress(entries, alone=True)
         if times >= MAX_RECOVERIES:
             self.parked = (
@@ -217,8 +248,9 @@ class Trial:
                 "without progress."
             )
             return Entry("ended", data={"status": PARKED, "error": self.parked})
-        if not self.is_idle and recoveries_without_progress(entries):
-            raise BusyError
+        self.is_alone = recoveries_without_progress(entries) > _MOST_BESIDE
+        if self.is_alone and not self.is_idle:
+            raise BusyError(len(entries))
         return None
 
     async def begin(self, writer: JournalWriter) -> None:
@@ -226,7 +258,7 @@ class Trial:
         self._append, self.kept, self.close = writer.append, writer.kept, writer.close
         self.entries = writer.entries
         try:
-            writer.append(Entry("resumed", data={"alone": True} if self.is_idle else {}))
+            writer.append(Entry("resumed", data={"alone": True} if self.is_alone else {}))
             await _stored(writer.kept())
         except BaseException:
             writer.close()
@@ -260,6 +292,7 @@ async def load(
     mail: Mail,
     patience_seconds: float = PATIENCE_SECONDS,
     trial: Trial | None = None,
+    files: RunFolderObjects | None = None,
 ) -> tuple[Workflow, ManagedRun] | None:
     """Return a run that was taken, ready to be awaited, with the answers in its mail; None: it was
     cancelled by its mail, or parked.
@@ -270,6 +303,10 @@ async def load(
     entries = opened.writer.entries
     replay = ReplayIndex(entries)
     workflow = workflow_of(replay, entries)
+    if files is not None:
+        if named := list_of(entries):
+            await asyncio.to_thread(files.restore, named)
+        opened.writer = FilingWriter(opened.writer, files)
     waiting = await mail.of(run_id)
     late = _late_entry(replay, entries, options)
     for each in [RunMail(0, run_id, late), *waiting] if late else waiting:

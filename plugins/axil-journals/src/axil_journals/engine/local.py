@@ -22,9 +22,12 @@ another process holds the run, an answer or a cancellation is posted to it.
 
 What the engine reports (started, answered, cancelled) was stored before. So after a crash nothing
 has to be repeated by hand: runs without a living holder are due. A run may be what ends the
-process: runs whose process died (*lost*) are tried one at a time (``Trial``), and the engine begins
-nothing else until such a run has made progress. One that ends the process again and again, with no
-other run in it, is parked: that is an end in its record.
+process: of runs whose process died (*lost*) one begins, then two, then four, a moment apart
+(``Trial``), since one of them may have been the reason. One that was lost three times without any
+progress is executed with no other run in the engine until it makes some; if it ends the process
+again and again so, it is parked: that is an end in its record. An engine that has other runs leaves
+it to idle engines, and holds it if it finds it again: until it has no run, only lost ones begin in
+it, and other engines go on.
 
 Invariants:
 
@@ -66,9 +69,11 @@ from axil import Result, Workflow
 from axil.driver import Clock, RealClock, RunInput, wall_time
 from axil.plugin import EngineError, JournalError, RunError
 from axil_journals.deadlines import accept_answers
+from axil_journals.engine.filing import FilingWriter
 from axil_journals.engine.loading import (
     PATIENCE_SECONDS,
     RECHECK_SECONDS,
+    TRIAL_SECONDS,
     BusyError,
     Gathered,
     OpenedJournal,
@@ -85,11 +90,13 @@ from axil_journals.engine.loading import (
 from axil_journals.engine.managed import ManagedRun
 from axil_journals.engine.metrics import RUN_ID, EngineTally
 from axil_journals.engine.protocol import RunStatus
+from axil_journals.engine.spending import TELL_SECONDS, Spending, SpendingWatch
 from axil_journals.engine.status import OVER, PARKED, status_of
 from axil_journals.inspection.snapshots import snapshot
 from axil_journals.journal import Entry, RunInfo, RunMail, SharedJournal, unknown_error
 from axil_journals.memory import MemoryJournal
-from axil_journals.queues import Place, Queue, place_of
+from axil_journals.objects import RunFolderObjects, RunObjects
+from axil_journals.queues import Place, Queue, RunExists, place_of
 from axil_journals.recorder import answer_entry
 from axil_journals.replay import ReplayIndex
 
@@ -100,6 +107,9 @@ _GATHER_SECONDS = 0.02  # changes that follow each other so closely are looked a
 _SHARE = 10.0  # a look takes at most one part in so many of the time between two looks
 _LONGEST_GATHER_SECONDS = 0.5
 _LONGEST_SECONDS = 3600.0  # the wall clock may be set: it is read again after so long
+_SWEEP_SECONDS = 3600.0
+_UNKNOWN_SECONDS = 300.0
+"""The time for which runs of a graph that is unknown here are left to other engines."""
 _PASSING = ("AX506", "AX510", "AX512")  # errors of a journal after which a run is tried again
 
 Waiters = list[asyncio.Future[Result]]
@@ -135,6 +145,7 @@ class LocalEngine:
         around: Around | None = None,
         leave: Leave | None = None,
         queues: Collection[Queue] = (),
+        objects: RunObjects | None = None,
         **options: Any,
     ) -> None:
         """Store the settings; nothing is read or started before ``async with``.
@@ -143,7 +154,7 @@ class LocalEngine:
             journal: None: one in memory.
             workflows: those whose runs it loads; the engine also knows those of ``start``.
             find: returns the workflow of other runs. A run for which it raises is left to other
-                engines.
+                engines, and if it raises EngineError (AX542) so are all of this graph for minutes.
             loaded: how many runs may be loaded at the same time; 0: it only submits.
             patience_seconds: how long all bodies of a run have to sleep before it is unloaded.
             recheck_seconds: real time between two looks at a journal that reports no change.
@@ -154,6 +165,7 @@ class LocalEngine:
                 ``find`` has them as ``allow`` in the header. A run for which it raises is left to
                 other engines.
             queues: rules of queues, which are stored in the journal for all its engines.
+            objects: where the files of runs are kept for all workers; with ``folder_of``.
             options: for all runs, as of ``axil.Options``: ``deps``, ``channel``, ``clock``,
                 ``observers``, ``limits``, ``executor`` (it is closed with the engine) …
         """
@@ -164,6 +176,7 @@ class LocalEngine:
         self._around, self._leave, self._queues = around, leave, queues
         self.tally = EngineTally()
         """The runs that it took, and the tokens and money that they used."""
+        self._spending, self._objects = Spending(), objects
         self._executor = lasting_executor(options)
         self._clock: Clock = options.pop("clock", None) or RealClock()
         self._workflows = {workflow.plan.graph.digest: workflow for workflow in workflows}
@@ -172,6 +185,7 @@ class LocalEngine:
         self._provisioned: set[int] = set()  # their ids; they are among those entered
         self._loaded: dict[str, _Loaded] = {}
         self._refused: dict[str, Exception] = {}  # runs that this engine cannot load
+        self._unknown: dict[str, float] = {}  # digests that ``find`` did not know, until when
         self._looks = 0  # how often mail was looked for
         self._mail = Gathered(self.journal, self.journal.mail)
         self._infos = Gathered(self.journal, self.journal.infos)
@@ -179,12 +193,16 @@ class LocalEngine:
         self._cancelled: set[str] = set()  # since the last look for due runs began
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._wanted = asyncio.Event()  # there may be due runs, and room for them
-        self._is_pulling = self._is_emptying = False
-        self._trial: Trial | None = None  # meanwhile nothing else begins
+        self._is_pulling = False
+        self._trials: dict[str, Trial] = {}  # meanwhile nothing else begins
+        self._at_once = 1  # lost runs that begin together
+        self._left: dict[str, float] = {}  # lost runs that wait for an idle engine, until when
+        # lost runs that are held until this engine is idle, with the numbers of their entries
+        self._alone: dict[str, int] = {}
         self._changed, self._closing = asyncio.Event(), asyncio.Lock()
         self._pulling: asyncio.Task[None] | None = None
         self._background: list[asyncio.Task[Any]] = []
-        self._is_watching_ends = False
+        self._is_watching_ends = self._is_telling = False
         self._is_closed = True
 
     async def __aenter__(self) -> LocalEngine:
@@ -194,7 +212,9 @@ class LocalEngine:
         self._wanted.set()
         self._pulling = asyncio.create_task(self._pull())
         self._background = [asyncio.create_task(self._repeat(self._deliver, is_work=True))]
-        self._is_watching_ends = False
+        if self._objects is not None and self.max_loaded:
+            self._background.append(asyncio.create_task(self._sweep(self._objects)))
+        self._is_watching_ends = self._is_telling = False
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -213,20 +233,49 @@ class LocalEngine:
     ) -> str:
         """See ``Engine``; ``place``: the queue in which it waits, and when it may begin.
 
+        Where another run has its ``once``, the id of that one is returned.
+
         Raises: EngineError (AX540); JournalError: AX504, AX505, AX508, AX509; StateError.
         """
         self._check_open()
         self._workflows.setdefault(workflow.plan.graph.digest, workflow)
+        self._unknown.pop(workflow.plan.graph.digest, None)
         run_id = run_id or secrets.token_hex(8)
+        if place is not None and place.debounce_seconds is not None:
+            begins = wall_time(self._clock) + place.debounce_seconds
+            place = replace(place, start_at=begins)
+        own = {"run_id": run_id, "thread": thread, "origin": origin or {}}
+        begin = partial(self._submit, workflow, input, attributes, place, own)
         async with self._locked(run_id):  # two callers may start it at once
-            opened = await off_loop(self.journal, OpenedJournal, self.journal, run_id, thread)
-            if place is not None:
-                opened.writer = PlacingWriter(opened.writer, place)
-            own = {"clock": self._clock, "journal": opened, "run_id": run_id}
-            own |= {"thread": thread, "origin": origin or {}}
-            run = workflow.begun(ManagedRun, input, attributes, {**self._options, **own})
+            try:
+                return await begin()
+            except JournalError as error:
+                if error.id != "AX506":
+                    raise
+                return await begin()  # another process began it meanwhile
+
+    async def _submit(
+        self,
+        workflow: Workflow,
+        input: RunInput,
+        attributes: Mapping[str, Any] | None,
+        place: Place | None,
+        own: Mapping[str, Any],
+    ) -> str:
+        """Store a run that the journal does not know; return its id."""
+        run_id: str = own["run_id"]
+        opened = await off_loop(self.journal, OpenedJournal, self.journal, run_id, own["thread"])
+        if place is not None:
+            opened.writer = PlacingWriter(opened.writer, place)
+        if (files := self._files(run_id)) is not None:
+            opened.writer = FilingWriter(opened.writer, files)
+        given = {**self._options, "clock": self._clock, "journal": opened, **own}
+        run = workflow.begun(ManagedRun, input, attributes, given)
+        try:
             if run_id not in self._loaded and await run.submit():
                 self._refused.pop(run_id, None)
+        except RunExists as error:
+            return error.run_id
         return run_id
 
     def list(self, *, after: str = "", limit: int = 0) -> Sequence[RunInfo]:
@@ -339,6 +388,9 @@ class LocalEngine:
                 task.cancel()
             await asyncio.gather(*tasks, *self._background, return_exceptions=True)
             await asyncio.gather(self._mail.settle(), self._infos.settle())
+            for run_id in self._alone:
+                await off_loop(self.journal, self.journal.release, run_id)
+            self._alone.clear()
             for waiters in self._waiters.values():
                 _resolve(waiters, _closed())
             self._waiters.clear()
@@ -386,14 +438,26 @@ class LocalEngine:
         """Load due runs, and return when the next one is due; None: not before a change."""
         self._cancelled.clear()
         room, journal = self.max_loaded - len(self._loaded), self.journal
-        self._is_emptying = self._is_emptying and bool(self._loaded)
-        if room <= 0 or self._trial is not None or self._is_emptying:
+        if room <= 0 or self._trials:
             return None
+        if not self._loaded:
+            self._left.clear()
+            for run_id in self._alone:
+                await self._try([run_id], self._alone.pop(run_id))
+                return None
         now, digests = wall_time(self._clock), None if self._find else list(self._workflows)
-        take = partial(journal.take, digests=digests, without=list(self._refused))
-        if lost := await off_loop(journal, take, 1, now, lost=True):
-            self.tally.count("axil_takes_total")
-            await self._try(lost[0])
+        real = time.monotonic()
+        unknown = [digest for digest, until in self._unknown.items() if until > real]
+        known = {"digests": digests, "unknown": unknown}
+        left = [run_id for run_id, until in self._left.items() if until > real]
+        take = partial(journal.take, without=[*self._refused, *left], **known)
+        await self._tell()
+        if lost := await off_loop(journal, take, min(room, self._at_once), now, lost=True):
+            self.tally.count("axil_takes_total", len(lost))
+            await self._try(lost)
+            return None
+        self._at_once = 1
+        if self._alone:
             return None
         taken = await off_loop(journal, take, room, now)
         if taken:
@@ -412,25 +476,36 @@ class LocalEngine:
             for waiting in waits:
                 waiting.cancel()
 
-    async def _try(self, run_id: str) -> None:
-        """Load a lost run: nothing else begins until it has made progress, or is unloaded."""
-
-        def end() -> None:
-            if self._trial is trial:
-                self._trial = None
+    async def _try(self, runs: Sequence[str], seen: int | None = None) -> None:
+        """Load lost runs: nothing else begins until they have made progress, were executed for a
+        moment beside others, or are unloaded; then twice as many begin.
+        """
+        is_idle = not self._loaded and len(runs) == 1
+        self._trials = trials = {
+            run_id: Trial(run_id, is_idle, partial(self._tried, run_id), seen=seen)
+            for run_id in runs
+        }
+        loads = [self._load(run_id, trial) for run_id, trial in trials.items()]
+        are_settled = await asyncio.gather(*loads)
+        for run_id in trials.keys() - self._loaded.keys():
+            del trials[run_id]
+        if not trials:
+            if any(are_settled):  # else they are tried again when something has changed
                 self._look()
+        elif not any(trial.is_alone for trial in trials.values()):
+            asyncio.get_running_loop().call_later(TRIAL_SECONDS, self._tried, *trials)
 
-        self._trial = trial = Trial(run_id, not self._loaded, end)
-        is_settled = await self._load(run_id, trial)
-        if run_id not in self._loaded:
-            self._trial = None
-            if is_settled:  # else it is tried again when something has changed
-                self._look()
-        elif trial.has_progressed:
-            end()
+    def _tried(self, *runs: str) -> None:
+        ended = [self._trials.pop(run_id, None) for run_id in runs]
+        if any(ended) and not self._trials:
+            self._at_once *= 2
+            self._look()
 
     async def _load(self, run_id: str, trial: Trial | None = None) -> bool:
-        """Load a run that was taken; False: it was released, and may be loaded later."""
+        """Load a run that was taken; False: it was released, and may be loaded later.
+
+        A lost run that has to be alone is left to idle engines first, and held the next time.
+        """
         looks = self._looks
         try:
             async with self._lock(run_id):
@@ -442,11 +517,14 @@ class LocalEngine:
                 if self._folder_of is not None:
                     options["workspace"] = self._folder_of(run_id)
                 around: AbstractContextManager[Any] = nullcontext()
-                queue = ""
+                queue, spending = "", None
 
                 def workflow_of(replay: ReplayIndex, entries: Sequence[Entry]) -> Workflow:
-                    nonlocal around, queue
+                    nonlocal around, queue, spending
                     queue = "" if replay.header is None else place_of(replay.header.data).queue
+                    if queue:
+                        spending = SpendingWatch(queue, self._clock)
+                        options["observers"] = [*self._options.get("observers", ()), spending]
                     if self._around is not None:
                         around = self._around(replay.origin, entries)
                     given = frozenset[str](self._options.get("allow", ()))
@@ -462,28 +540,51 @@ class LocalEngine:
                     self._mail,
                     self.patience_seconds,
                     trial,
+                    self._files(run_id),
                 )
                 if found is not None:
                     workflow, run = found
                     self._loaded[run_id] = _Loaded(
-                        run, asyncio.create_task(self._work(workflow, run, around, queue))
+                        run, asyncio.create_task(self._work(workflow, run, around, queue)), spending
                     )
+                    if spending is not None:
+                        spending.begin(run)
+                        self._keep_telling()
             if found is None and trial is not None and trial.parked:
                 log.error("run %s is parked: %s", run_id, trial.parked)
                 await self._call_hooks(run_id)
                 await self._resolve_ended(run_id)
-        except BusyError:
-            self._is_emptying = True  # nothing begins until this engine is idle
-            await off_loop(self.journal, self.journal.release, run_id)
-            return False
+        except BusyError as busy:
+            self._at_once = 1  # or an idle engine would find it among others again
+            if self._left.pop(run_id, None) is not None:
+                self._alone[run_id] = busy.seen  # only lost runs begin until this engine is idle
+            else:
+                self._left[run_id] = time.monotonic() + self.recheck_seconds
+                await off_loop(self.journal, self.journal.release, run_id)
         except Exception as error:  # noqa: BLE001  # ``find`` may raise anything
             await self._interrupted(run_id, error)
             await off_loop(self.journal, self.journal.release, run_id)
-            return run_id in self._refused
+            return run_id in self._refused or _is_unknown(error)
         if self._looks != looks:  # mail may have come after it was read, and before it was loaded
             with suppress(JournalError):  # else it is found by the next look
                 await self._deliver_to(run_id, await self._mail.of(run_id))
         return True
+
+    def _files(self, run_id: str) -> RunFolderObjects | None:
+        folder = None if self._folder_of is None else self._folder_of(run_id)
+        if self._objects is None or folder is None:
+            return None
+        return self._objects.files(run_id, folder)
+
+    async def _sweep(self, objects: RunObjects) -> None:
+        """Delete the files of runs that were forgotten, as long as the engine is open."""
+        suspected: Collection[str] = ()
+        while True:
+            try:
+                suspected = await asyncio.to_thread(objects.sweep, self.journal, suspected)
+            except Exception:  # a storage that fails now may work the next time
+                log.exception("the files of forgotten runs could not be deleted")
+            await asyncio.sleep(_SWEEP_SECONDS)
 
     async def _call_hooks(self, run_id: str) -> None:
         """Call the hooks of the workflow of a parked run: it began, and ended so."""
@@ -511,6 +612,7 @@ class LocalEngine:
                 result = await self._execute(workflow, run)
             of = {"queue": queue, "workflow": workflow.plan.graph.spec.id}
             self.tally.ended(result, of, used)
+            await self._tell()
             await finish(self.journal, run, result, self._mail)
         except Exception as error:  # noqa: BLE001  # of a component, or of the journal
             await self._interrupted(run.id, error)
@@ -522,11 +624,37 @@ class LocalEngine:
                     await off_loop(self.journal, self.journal.release, run.id)
             finally:
                 del self._loaded[run.id]
-                if self._trial is not None and self._trial.run_id == run.id:
-                    self._trial = None
+                self._trials.pop(run.id, None)
                 if result is not None and result.status != "paused":
                     _resolve(self._waiters.pop(run.id, ()), result)
                 self._look()
+
+    def _keep_telling(self) -> None:
+        """Tell the journal again and again what runs of queues use of models."""
+
+        async def tell() -> None:
+            while True:
+                await asyncio.sleep(TELL_SECONDS)
+                try:
+                    await self._tell()
+                except Exception:  # a journal that fails now may work the next time
+                    log.exception("what runs used of models could not be stored")
+
+        if not self._is_telling:
+            self._is_telling = True
+            self._background.append(asyncio.create_task(tell()))
+
+    async def _tell(self) -> None:
+        watches = (each.spending for each in self._loaded.values())
+        self._spending.add(watch.drain() for watch in watches if watch is not None)
+        now = wall_time(self._clock)
+        if spent := self._spending.drain(now):
+            try:
+                limited = await off_loop(self.journal, self.journal.spend, spent, now)
+            except BaseException:
+                self._spending.add(spent)
+                raise
+            self._spending.note(spent, limited, now)
 
     async def _execute(self, workflow: Workflow, run: ManagedRun) -> Result:
         if id(workflow) not in self._provisioned:
@@ -542,13 +670,13 @@ class LocalEngine:
         If another process continued it (AX506), they get its result, when there is one.
         """
         id = error.id if isinstance(error, JournalError) else ""
-        if id not in _PASSING:
-            self._refused[run_id] = error
-        if id == "AX506":
+        if id == "AX506" or _is_unknown(error):
             log.info("run %s is left to another process: %s", run_id, error)
             with suppress(Exception):  # what waits is resolved when it has ended
                 await self._resolve_ended(run_id)
             return
+        if id not in _PASSING:
+            self._refused[run_id] = error
         log.error("run %s was interrupted: %s", run_id, error)
         _resolve(self._waiters.pop(run_id, ()), error)
 
@@ -572,9 +700,10 @@ class LocalEngine:
         began = time.monotonic()
         self._looks += 1
         self._look()
-        if not self._loaded:
+        held = [*self._loaded, *self._alone]
+        if not held:
             return 0.0
-        mail = await off_loop(self.journal, self.journal.mail, list(self._loaded))
+        mail = await off_loop(self.journal, self.journal.mail, held)
         took = time.monotonic() - began
         for run_id in dict.fromkeys(each.run_id for each in mail):
             await self._deliver_to(run_id, [each for each in mail if each.run_id == run_id])
@@ -586,6 +715,8 @@ class LocalEngine:
             is_cancelled = any(each.entry.kind == "ended" for each in mail)
             if is_cancelled and not loaded.run.has_begun:  # it may never be provisioned
                 loaded.abort()
+        elif run_id in self._alone and any(each.entry.kind == "ended" for each in mail):
+            await self._load(run_id, Trial(run_id, False, seen=self._alone.pop(run_id)))
 
     async def _resolve_all(self) -> float:
         """Resolve pending ``result`` calls of runs that have ended in other processes."""
@@ -639,7 +770,14 @@ class LocalEngine:
         found = self._workflows.get(digest, self._found.get((digest, leave)))
         if found is None and self._find is not None:
             allow = leave.union(self._options.get("allow", ()))
-            found = self._find({**header, "origin": replay.origin, "allow": allow})
+            try:
+                found = self._find({**header, "origin": replay.origin, "allow": allow})
+            except EngineError as error:
+                if error.id == "AX542":
+                    self._unknown[digest] = time.monotonic() + _UNKNOWN_SECONDS
+                    name = header.get("graph", "")
+                    log.warning("runs of %s are left to other processes: %s", name, error)
+                raise
             if leave:  # no run without it may use this one
                 self._found[digest, leave] = found
             else:
@@ -677,6 +815,7 @@ class LocalEngine:
             if error.id != "AX506":
                 raise
             return False
+        self._alone.pop(run_id, None)  # it was released
         return True
 
     async def _resolve_ended(self, run_id: str) -> None:
@@ -720,6 +859,8 @@ class _Loaded:
 
     run: ManagedRun
     task: asyncio.Task[None]
+    spending: SpendingWatch | None = None
+    """Of a run of a queue."""
 
     def abort(self) -> None:
         """Cancel the task when it has begun: else it would not unload the run."""
@@ -742,6 +883,11 @@ def _check_answerable(run_id: str, question: str, replay: ReplayIndex) -> None:
         raise EngineError(message, id="AX541", hint="See its open questions with `get`.")
     if question in replay.answers:
         raise _answered_before(run_id, question)
+
+
+def _is_unknown(error: Exception) -> bool:
+    """Return whether an engine has no workflow for a run, and leaves it to others."""
+    return isinstance(error, EngineError) and error.id == "AX542"
 
 
 def _answered_before(run_id: str, question: str) -> EngineError:

@@ -18,6 +18,8 @@ from axil.plugin import (
     one_line,
     refusals_of,
 )
+from axil_journals.analysis.bounds import Bounds, bounds_of
+from axil_journals.analysis.findings import findings
 from axil_journals.pictures.scopes import PlanScope, walk_plan
 
 _HEADS: Final = {
@@ -41,6 +43,11 @@ class CheckResult:
     def is_fine(self) -> bool:
         """True if the workflow can run."""
         return not any(problem.severity == "error" for problem in self.problems)
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The most that a run of it may use; None: it has no plan."""
+        return None if self.plan is None else bounds_of(self.plan)
 
     @property
     def cycles(self) -> list[PlanScope]:
@@ -80,7 +87,7 @@ def _examined(
     plan = None
     try:
         plan = compiler.compile(workflow.spec)
-        more = tuple(_double_entries(plan, registry))
+        more = (*_double_entries(plan, registry), *findings(plan))
     except AxilError as error:
         more = _problems_of(error)
     placed = [each for each in renamed if each.where]

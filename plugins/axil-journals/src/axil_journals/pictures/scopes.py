@@ -201,7 +201,7 @@ def _limit(scope: PlanScope, entry: str) -> str:
     )
 
 
-def used(use: Any, others: str = "function") -> str:
+def use_label(use: Any, others: str = "function") -> str:
     """Name a component and the gist of its config: ``keyword: any ACCEPTED``, ``regex: ^OK``."""
     if not isinstance(use, ComponentRef):
         return str(getattr(use, "__name__", others)).replace("<lambda>", others)
@@ -234,7 +234,7 @@ def edge_label(scope: PlanScope, edge: EdgeSpec) -> str:
     """Return the label of an edge: its condition, and what it carries."""
     parts: list[str] = []
     if edge.condition is not None:
-        parts.append(used(edge.condition, "condition"))
+        parts.append(use_label(edge.condition, "condition"))
     chosen = _chosen(scope.specs.get(edge.source), edge.target)
     if chosen:
         parts.append(chosen)
@@ -243,7 +243,7 @@ def edge_label(scope: PlanScope, edge: EdgeSpec) -> str:
     if edge.keys and list(edge.keys) != ["message"]:
         parts.append(shortened("{" + ", ".join(edge.keys) + "}"))
     if edge.process is not None:
-        parts.append("→ " + used(edge.process, "process"))
+        parts.append("→ " + use_label(edge.process, "process"))
     if not edge.carry_data or (
         edge.keys is not None and not edge.keys and scope.plan.graph.spec.payload != "state"
     ):
@@ -269,7 +269,9 @@ def _chosen(node: NodeSpec | None, target: str) -> str:
     given: Any = cast("Mapping[str, Any]", routes)[target]
     if isinstance(given, Mapping):
         named = cast("Mapping[str, Any]", given)
-        return used(ComponentRef(type=str(named.get("type")), config=named.get("config") or {}))
+        return use_label(
+            ComponentRef(type=str(named.get("type")), config=named.get("config") or {})
+        )
     return shortened(render(given))
 
 

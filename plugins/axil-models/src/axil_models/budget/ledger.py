@@ -127,16 +127,29 @@ class Reservation:
         self.accounts: tuple[Account, ...] = ()
 
     def settle(
-        self, *, model: str = "", cached_tokens: int = 0, cost: float = 0.0, **tokens: int
+        self,
+        *,
+        model: str = "",
+        cached_tokens: int = 0,
+        cache_write_tokens: int = 0,
+        audio_tokens: tuple[int, int, int] = (0, 0, 0),
+        audio_seconds: float = 0.0,
+        discount: float = 0.0,
+        cost: float = 0.0,
+        **tokens: int,
     ) -> None:
         """Replace the reservation by what was really used: ``settle(input_tokens=812,
         output_tokens=40)``.
 
         ``cost``: what the provider says it is; 0: as the prices of the place say, for ``model`` or
-        the model it was held for. ``cached_tokens``: of the input.
+        the model it was held for. ``cached_tokens``, ``cache_write_tokens``: of the input.
+        ``audio_tokens``: of the input, the output and what was cached. ``audio_seconds``: of audio
+        that was heard.
+        ``discount``: the share of that price that is not asked for.
         """
         used = {kind: number for kind, number in tokens.items() if number}
-        self._ledger.settle(self, model, used, (cached_tokens, cost))
+        special = (cached_tokens, cache_write_tokens, audio_tokens, audio_seconds)
+        self._ledger.settle(self, model, used, special, cost, discount)
 
     def release(self) -> None:
         """End the reservation; nothing was used."""
@@ -239,7 +252,7 @@ class Ledger:
         if is_limited:
             given, wanted = estimate.tokens(self.estimator)
             tokens = given + wanted
-            cost = self._max_cost(accounts, estimate.models, given, wanted)
+            cost = self._max_cost(accounts, estimate, given, wanted)
         reservation = Reservation(self, who, estimate.models, tokens, cost)
         reservation.accounts = accounts
         if not is_limited:
@@ -292,17 +305,19 @@ class Ledger:
         reservation: Reservation,
         model: str,
         tokens: Mapping[str, int],
-        more: tuple[int, float],
+        special: tuple[int, int, tuple[int, int, int], float],
+        cost: float,
+        discount: float,
     ) -> None:
         """See ``Reservation.settle``; what was not reserved, or was released, is counted too."""
-        cached, cost = more
         for account in reservation.accounts:
             account.reservations.pop(reservation, None)
         pricing = self._pricing(reservation.accounts)
         if not cost and pricing is not None:
             price = pricing.price([name for name in (model, *reservation.names) if name])
             given, answered = tokens.get("input_tokens", 0), tokens.get("output_tokens", 0)
-            cost = 0.0 if price is None else price.of(given, answered, cached)
+            cost = 0.0 if price is None else price.of(given, answered, *special)
+            cost *= 1 - discount
         self.charge(reservation.who, {**tokens, "cost": cost})
 
     def release(self, reservation: Reservation) -> None:
@@ -330,15 +345,18 @@ class Ledger:
         return next((pricing for pricing in given if pricing is not None), None)
 
     def _max_cost(
-        self, accounts: Sequence[Account], models: Sequence[str], given: int, wanted: int
+        self, accounts: Sequence[Account], estimate: Estimate, given: int, wanted: int
     ) -> float:
         """Return the most that a call may cost."""
         pricing = self._pricing(accounts)
         has_costs = any(account.has_costs for account in accounts)
         if pricing is None or not has_costs or not given + wanted:
             return 0.0
-        prices = [pricing.needed((name,)) for name in models] or [pricing.needed(())]
-        return max((price.of(given, wanted) for price in prices if price is not None), default=0.0)
+        prices = [pricing.needed((name,)) for name in estimate.models] or [pricing.needed(())]
+        heard = (estimate.audio_tokens, 0, 0), estimate.audio_seconds
+        ways = (0, given - estimate.audio_tokens)  # all of the rest may be written to a cache
+        costs = [p.of(given, wanted, 0, written, *heard) for p in prices if p for written in ways]
+        return max(costs, default=0.0)
 
 
 def _raised(limit: LimitReached) -> None:

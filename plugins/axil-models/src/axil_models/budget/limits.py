@@ -37,6 +37,7 @@ def estimate_of(
     input_tokens: int | None = None,
     output_tokens: int | None = None,
     characters: int | Callable[[], int] | None = None,
+    audio_seconds: float = 0.0,
 ) -> Estimate:
     """Return what a body expects a call of a model to use; see ``BudgetMeter.reserve``."""
     names = (model,) if isinstance(model, str) else tuple(model)
@@ -45,4 +46,5 @@ def estimate_of(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
         characters=characters,
+        audio_seconds=audio_seconds,
     )

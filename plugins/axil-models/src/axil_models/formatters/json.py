@@ -11,7 +11,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from axil.plugin import check_time
 from axil_models.formatters.text import FormatError, excerpt, fenced
@@ -80,7 +80,8 @@ class LenientJson:
         text = without_thoughts(text)
         fault: FormatError | None = None
         for candidate in (*fenced(text), _widest(text), text):
-            for read in (_loads, ast.literal_eval):
+            for read in (_loads, _literal):
+                check_time()
                 try:
                     found = read(candidate.strip())
                 except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
@@ -92,6 +93,16 @@ class LenientJson:
                     }
                 fault = _no_object(found)
         raise fault or _not_json(text, None)
+
+
+_LONGEST_LITERAL: Final = 100_000
+"""Characters: each costs Python some 500 bytes while it reads one, and it cannot be interrupted."""
+
+
+def _literal(text: str) -> Any:
+    if len(text) > _LONGEST_LITERAL:
+        raise ValueError("longer than what is read as Python writes it")
+    return ast.literal_eval(text)
 
 
 def _not_json(text: str, error: Exception | None) -> FormatError:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from itertools import accumulate
+from itertools import accumulate, islice
+from typing import Final
 
 from axil.plugin import ProblemError
 
@@ -15,31 +16,32 @@ class FormatError(ProblemError, ValueError):
     """
 
 
-_OPENS = re.compile(r"[ \t]*(`{3,})[^`]*")
-_CLOSES = re.compile(r"[ \t]*(`{3,})[ \t]*")
+_FENCE = re.compile(r"^[ \t]*+(`{3,}+)([^`\n]*)$", re.MULTILINE)
+_MOST_FENCES: Final = 10_000
+MOST_BLOCKS: Final = 100
+"""Code fences of a text that are looked at, the first: each is read as an answer several times."""
 
 
 def fenced(text: str) -> list[str]:
-    """Return the content of code fences, in order.
+    """Return the content of code fences, in order; of the first ``MOST_BLOCKS``.
 
     >>> fenced("So:\\n```json\\n{}\\n```\\nDone.")
     ['{}\\n']
     """
-    lines = text.split("\n")
-    ends = [len(m[1]) if (m := _CLOSES.fullmatch(line)) else 0 for line in lines]
-    # the longest end from each line on: what opens and is not closed is not searched for
+    lines = list(islice(_FENCE.finditer(text), _MOST_FENCES))
+    ends = [0 if line[2].strip(" \t") else len(line[1]) for line in lines]
+    # the longest end from each fence on: what opens and is not closed is not searched for
     longest = [*accumulate(reversed(ends), max)][::-1]
     found: list[str] = []
     at = 0
-    while at < len(lines) - 1:
-        opened = _OPENS.fullmatch(lines[at])
+    while at < len(lines) - 1 and len(found) < MOST_BLOCKS:
+        opened = lines[at]
         at += 1
-        if opened is None or longest[at] < (ticks := len(opened[1])):
+        if longest[at] < (ticks := len(opened[1])):
             continue
-        first = at
         while ends[at] < ticks:
             at += 1
-        found.append("".join(f"{line}\n" for line in lines[first:at]))
+        found.append(text[opened.end() + 1 : lines[at].start()])
         at += 1
     return found
 

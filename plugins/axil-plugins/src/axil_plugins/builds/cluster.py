@@ -1,13 +1,14 @@
 """The outputs ``compose`` and ``helm``: workers of the workflows, on the image of ``container``.
 
 Compose starts PostgreSQL and workers on one machine. The chart starts workers in Kubernetes, on a
-database that exists.
+database that exists, and ``axil serve`` where it is in the build.
 """
 
 from __future__ import annotations
 
 import json
 import shlex
+from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
@@ -19,10 +20,17 @@ _COMPOSE: Final = """\
 #   AXIL_DATABASE_PASSWORD=... docker compose up --build --detach
 #   docker compose up --detach --scale worker=8
 #   docker compose run --rm worker {submit}
+x-kept: &kept
+  restart: unless-stopped
+  security_opt: ["no-new-privileges:true"]
+  cap_drop: [ALL]
+  logging: {{driver: json-file, options: {{max-size: 10m, max-file: "5"}}}}
 services:
   database:
+    <<: *kept
     image: "postgres:17-alpine"
-    restart: unless-stopped
+    # what its start needs to become the user postgres
+    cap_add: [CHOWN, DAC_READ_SEARCH, FOWNER, SETGID, SETUID]
     environment:
       POSTGRES_USER: axil
       POSTGRES_DB: axil
@@ -34,16 +42,29 @@ services:
       timeout: 5s
       retries: 30
   worker:
+    <<: *kept
     build: ./container
     image: {image}
-    restart: unless-stopped
     command: {command}
     environment:
       AXIL_JOURNAL: "postgresql://axil@database/axil"
+      # runs that have ended are forgotten after so many days
+      AXIL_JOURNAL_RETAIN_DAYS: "${{AXIL_RETAIN_DAYS:-30}}"
       PYTHONPATH: {flows}
       PGPASSWORD: "${{AXIL_DATABASE_PASSWORD:?choose a password}}"
+    read_only: true
+    tmpfs: ["/tmp:size=512m,mode=1777"]
     depends_on:
       database: {{condition: service_healthy}}
+    healthcheck:
+      test:
+        - CMD
+        - python
+        - -c
+        - import urllib.request as r; r.urlopen('http://127.0.0.1:9464/readyz')
+      interval: 10s
+      timeout: 6s
+      start_period: 60s
     deploy: {{replicas: 3}}
     stop_grace_period: 30s
 volumes:
@@ -61,52 +82,50 @@ appVersion: {version}
 
 _VALUES: Final = """\
 # The image: docker build --tag REGISTRY/{name}:{version} container
+# Best by its digest: NAME@sha256:...
 image: {image}
+imagePullSecrets: []
+# Workers, if they are not scaled.
 replicas: 3
 # The database, without its password: postgresql://user@host:5432/name
 journal: ""
-# A secret with the password, and the key in it.
+# Where journal is that of PgBouncer: the server itself.
+directJournal: ""
+# Days after which runs that have ended are forgotten; null: never.
+retainDays: 30
+# Secrets, and the keys in them; none of their values is in this chart.
 passwordSecret: {{name: {name}-database, key: password}}
+journalKeySecret: null
 command: {command}
 # The folder of the workflows in the image.
 flows: {flows}
 # Further variables, as for a container: [{{name: ..., valueFrom: ...}}]
 env: []
+# The folder /tmp, the only one that can be written.
+workSize: 2Gi
 resources: {{requests: {{cpu: 250m, memory: 256Mi}}, limits: {{memory: 1Gi}}}}
+# By how long the first due run has waited. hpa: an adapter has the metric axil_oldest_due_seconds;
+# keda: KEDA asks prometheus, an address.
+autoscaling: {{kind: none, min: 2, max: 50, oldestDueSeconds: 10, prometheus: ""}}
+# Requests over HTTP, with a deployment and a service of its own.
+serve:
+  enabled: {serves}
+  replicas: 2
+  command: {serve}
+  tokenSecret: {{name: {name}-serve, key: token}}
+  resources: {{requests: {{cpu: 250m, memory: 256Mi}}, limits: {{memory: 1Gi}}}}
+networkPolicy:
+  enabled: true
+  # Peers, as of a NetworkPolicy; none: all in the cluster.
+  metricsFrom: []
+  serveFrom: []
+  # Ports that may be reached outside: of the database, and of services.
+  ports: [5432, 443]
 """
 
-_WORKERS: Final = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: {{ .Release.Name }}-worker
-spec:
-  replicas: {{ .Values.replicas }}
-  selector:
-    matchLabels: {app: {{ .Release.Name }}-worker}
-  template:
-    metadata:
-      labels: {app: {{ .Release.Name }}-worker}
-    spec:
-      terminationGracePeriodSeconds: 30
-      securityContext: {runAsNonRoot: true, runAsUser: 10001}
-      containers:
-        - name: worker
-          image: {{ .Values.image | quote }}
-          args: {{ .Values.command | toJson }}
-          env:
-            - name: AXIL_JOURNAL
-              value: {{ required "journal is not set" .Values.journal | quote }}
-            - {name: PYTHONPATH, value: {{ .Values.flows | quote }}}
-            - name: PGPASSWORD
-              valueFrom:
-                secretKeyRef: {{ .Values.passwordSecret | toJson }}
-            {{- with .Values.env }}
-            {{- toYaml . | nindent 12 }}
-            {{- end }}
-          resources: {{ .Values.resources | toJson }}
-          securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
-"""
+_TEMPLATES: Final = ("_helpers.tpl", "workers.yaml", "serve.yaml", "network.yaml")
+_STATUS: Final = ("--status", "0.0.0.0:9464", "--log", "json")
+_SERVE: Final = "axil-serve"
 
 
 def flows_folder(plan: Plan, python: tuple[int, int]) -> str:
@@ -141,7 +160,11 @@ def helm(plan: Plan, python: tuple[int, int], into: Path, *, allow_code: bool) -
     about = json.dumps(f"Workers of {plan.named(plan.workflows[0])}")
     (folder / "Chart.yaml").write_text(_CHART.format(**data, about=about), "utf-8")
     (folder / "values.yaml").write_text(_VALUES.format(**data), "utf-8")
-    (folder / "templates" / "workers.yaml").write_text(_WORKERS, "utf-8")
+    kept = files("axil_plugins") / "templates" / "chart"
+    for name in _TEMPLATES:
+        (folder / "templates" / name).write_text((kept / name).read_text("utf-8"), "utf-8")
+    schema = (kept / "values.schema.json").read_text("utf-8")
+    (folder / "values.schema.json").write_text(schema, "utf-8")
     return folder
 
 
@@ -150,11 +173,14 @@ def _data(plan: Plan, python: tuple[int, int], allow_code: bool) -> dict[str, st
     flows = flows_folder(plan, python)
     command = worker_command(plan, flows, allow_code=allow_code)
     submit = ["axil", "submit", command[2], *command[2 + len(plan.workflows) :]]
+    serve = ["axil", "serve", *command[2:], "--host", "0.0.0.0", "--port", "8000"]
     return {
         "name": plan.name,
         "version": plan.version,
         "image": json.dumps(f"{plan.name}:{plan.version}"),
-        "command": json.dumps(command),
+        "command": json.dumps([*command, *_STATUS]),
+        "serve": json.dumps([*serve, *_STATUS]),
+        "serves": json.dumps(_SERVE in plan.distributions),
         "submit": shlex.join([*submit, "--input", "TEXT"]),
         "flows": json.dumps(flows),
     }

@@ -117,22 +117,28 @@ sys.exit(import_module(PACKAGE + ".__main__").main())
 '''
 
 _DOCKERFILE: Final = """# {name} {version}: {workflow}
-# Built from this folder alone: nothing is fetched but the base image.
-ARG PYTHON={python}
-FROM python:${{PYTHON}}-slim AS install
+# Built from this folder alone: nothing is fetched but the base image. The same files are made each
+# time; for the same image, name the base by its digest, and have the times of its layers set:
+#   docker buildx build --build-arg BASE=python@sha256:... \\
+#     --build-arg SOURCE_DATE_EPOCH=315532800 \\
+#     --output type=image,name={name}:{version},rewrite-timestamp=true .
+ARG BASE=python:{python}-slim
+FROM ${{BASE}} AS install
+ENV PYTHONDONTWRITEBYTECODE=1 PYTHONHASHSEED=0
 COPY wheels /wheels
 COPY {lock} /{lock}
+# compiled files name their source by its hash, and not by its time
 RUN python -m venv /app \\
- && /app/bin/pip install --no-cache-dir --no-index --find-links /wheels --require-hashes \\
-        -r /{lock} \\
- && /app/bin/pip uninstall -y pip
+ && /app/bin/pip install --no-cache-dir --no-compile --no-index --find-links /wheels \\
+        --require-hashes -r /{lock} \\
+ && /app/bin/pip uninstall -y pip \\
+ && python -m compileall -q --invalidation-mode unchecked-hash /app/lib
 
-FROM python:${{PYTHON}}-slim
-RUN useradd --no-create-home --uid 10001 axil
+FROM ${{BASE}}
 COPY --from=install /app /app
-USER axil
+USER 10001:10001
 WORKDIR /tmp
-ENV PATH=/app/bin:$PATH HOME=/tmp PYTHONUNBUFFERED=1
+ENV PATH=/app/bin:$PATH HOME=/tmp USER=axil PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 ENTRYPOINT ["{script}"]
 """
 

@@ -1,6 +1,7 @@
 // Runs side by side: what they used, where they part, and how their outputs and states differ.
 import { block, difference, make, money, seconds, table } from "./dom.js"
-import { page, show, stateTable } from "./look.js"
+import { page, show } from "./shell.js"
+import { stateTable } from "./tables.js"
 import { costs, folded } from "./run.js"
 
 const MOST = 6
@@ -47,7 +48,6 @@ export async function compare(ids, isCurrent) {
     : "–")
   const row = (name, cells) => [make("th", { scope: "row" }, name), ...cells.map((each) => make("td", {}, each))]
   show(
-    make("nav", {}, make("a", { href: "#" }, "← all runs")),
     make("h1", {}, "Runs side by side"),
     wide("runs", table(["what", ...head], facts.map(([name, of]) => row(name, all.map(of))))),
     make("h2", {}, "Costs of each node"),

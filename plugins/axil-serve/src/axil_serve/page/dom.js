@@ -28,21 +28,58 @@ export const carried = (value) => (areMessages(value)
   ? value.flatMap((each) => [make("div", { class: "soft" }, [each.role, each.source ? `from ${each.source}` : ""].filter(Boolean).join(", ")), block(each.content)])
   : pictured(value))
 
-// A value with the images in it: shown, and their data left out of the text.
-const isImage = (value) => Boolean(value) && value.type === "image" && typeof value.data === "string" && /^image\/(png|jpeg|gif|webp)$/.test(value.media_type)
+// A value with the images in it: shown, and their data left out of the text. Those in files of the run are fetched by `fillPictures`.
+const isImage = (value) => Boolean(value) && value.type === "image" && ["data", "path"].some((name) => typeof value[name] === "string") && /^image\/(png|jpeg|gif|webp)$/.test(value.media_type)
+export const pictureOf = (part) => (isImage(part) ? make("img", { alt: part.name || part.path, hidden: true, "data-path": part.path }) : null)
 export function pictured(value) {
   const images = []
   const text = typeof value === "string" ? value : JSON.stringify(value, (_key, each) => {
     if (!isImage(each)) return each
+    if (each.path) {
+      images.push(pictureOf(each))
+      return each
+    }
     images.push(make("img", { alt: each.name || "image", src: `data:${each.media_type};base64,${each.data}` }))
     return { ...each, data: `${each.data.length} characters` }
   }, 2) ?? ""
-  return images.length ? [block(text), images] : block(text)
+  return images.length ? [block(text), ...images] : block(text)
 }
+// What is pressed stays until it is released, or it would not be clicked: what is to be drawn meanwhile is drawn then.
+let due = null
+export function listenToPresses() {
+  window.addEventListener("pointerdown", (event) => {
+    if (event.target.closest("select")) return // its list takes the release
+    const released = new AbortController()
+    const end = () => {
+      released.abort()
+      setTimeout(() => { // after the click
+        const acts = due || []
+        due = null
+        for (const act of acts) act()
+      })
+    }
+    due = due || []
+    for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, end, { signal: released.signal, capture: true })
+  }, true)
+}
+export const afterPress = (act) => (due ? due.push(act) : act())
+
+// Show elements by their keys: one that is there stays as it is, with what is typed in it.
+export function keep(place, wanted) {
+  const known = new Map([...place.children].map((each) => [each.dataset.kept, each])), keys = new Set(wanted.map(([key]) => key))
+  for (const [key, each] of known) if (!keys.has(key)) each.remove()
+  wanted.forEach(([key, made], at) => {
+    const each = known.get(key) || made()
+    each.dataset.kept = key
+    if (place.children[at] !== each) place.insertBefore(each, place.children[at] || null)
+  })
+}
+
 export const ago = (time) => new Date(time * 1000).toLocaleString()
 export const money = (cost) => (cost ? `$${cost.toFixed(4)}` : "")
 export const seconds = (value) => (value > 0 && value < 0.1 ? `${(value * 1000).toFixed(1)} ms` : value < 120 ? `${value.toFixed(2)} s`
   : value < 7200 ? `${Math.floor(value / 60)} min ${Math.floor(value % 60)} s` : `${Math.floor(value / 3600)} h ${Math.floor((value % 3600) / 60)} min`)
+export const sized = (bytes) => (bytes < 1000 ? `${bytes} bytes` : bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`)
 export const button = (text, onclick, attributes = {}) => make("button", { type: "button", onclick, ...attributes }, text)
 export const details = (title, ...inside) => make("details", {}, make("summary", {}, title), inside)
 
@@ -58,6 +95,13 @@ export function parsed(text) {
   } catch {
     return text
   }
+}
+
+// How long ago something was, in one unit.
+export function since(time) {
+  const past = Math.max(0, Date.now() / 1000 - time)
+  const [by, unit] = past < 60 ? [1, "second"] : past < 3600 ? [60, "minute"] : past < 86400 ? [3600, "hour"] : [86400, "day"]
+  return new Intl.RelativeTimeFormat(undefined, { numeric: "always", style: "short" }).format(-Math.floor(past / by), unit)
 }
 
 // ------------------------------------------------------------------------------ differences
@@ -124,7 +168,7 @@ export class LongList {
     this.isDue = true
     requestAnimationFrame(() => {
       this.isDue = false
-      this.draw()
+      afterPress(() => this.draw())
     })
   }
 
@@ -147,7 +191,13 @@ export class LongList {
       made.style.height = `${this.height}px`
       rows.push(made)
     }
+    const within = this.rows.contains(document.activeElement) ? document.activeElement : null
     this.rows.replaceChildren(...rows)
+    if (within) { // what had the focus has it again
+      const name = (each) => each.getAttribute("href") || each.getAttribute("aria-label")
+      const again = [...this.rows.querySelectorAll("a, input")].find((each) => name(each) === name(within))
+      if (again) again.focus({ preventScroll: true })
+    }
     if (this.isPlain) return
     const isSeen = this.current >= first && this.current < last
     if (isSeen) this.place.setAttribute("aria-activedescendant", `row-${this.current}`)

@@ -1,16 +1,16 @@
 // The editor of a workflow file: its text, its graph, forms for nodes and edges, and what the check finds.
 import { button, details, make, parsed } from "./dom.js"
+import { emptyOf, Forms, settingsOf, wordsOf } from "./forms.js"
 import { GraphView, keyOf, shape } from "./graph.js"
-import { onKeys, page, problem, show } from "./look.js"
 import { scopeOf } from "./run.js"
+import { empty, onKeys, page, problem, show, tried } from "./shell.js"
+import { TextView } from "./textview.js"
 
-const LINE = 20
 const WAIT = 250
 const MOST_UNDONE = 200
-const LONG_TEXT = 60
-const TEXTS = ["instructions", "code", "template", "prompt_template", "content", "description"]
+const USUAL = ["agent", "human", "python", "literal", "switch", "loop_counter", "map", "subgraph", "passthrough"] // types that are offered first
 const drafts = new Map() // what was not saved, by the names of files
-const EMPTY = "version: 1\ngraph:\n  start: []\n  nodes: []\n  edges: []\n"
+const EMPTY = "version: 1\ngraph:\n  start: []\n  end: []\n  nodes: []\n  edges: []\n"
 
 // `leaving(stop)` is called with what has to be done when another page is opened.
 export async function edit(name, isCurrent, leaving) {
@@ -25,113 +25,16 @@ export async function edit(name, isCurrent, leaving) {
 async function listFiles(isCurrent) {
   const { files } = await page.server.get("/edit/files")
   if (!isCurrent()) return
-  const name = make("input", { type: "text", id: "name", placeholder: "flow.yaml" })
+  const name = make("input", { type: "text", id: "name", placeholder: "flow.yaml", required: true })
   const form = make("form", { class: "bar", onsubmit: (event) => {
     event.preventDefault()
-    if (name.value.trim()) location.hash = `edit=${encodeURIComponent(name.value.trim())}`
-  } }, make("label", { for: "name" }, "New file "), name, make("button", {}, "Begin"))
-  show(make("nav", {}, make("a", { href: "#" }, "← all runs")), make("h1", {}, "Workflow files"),
-    make("ul", {}, files.map((each) => make("li", {}, make("a", { href: `#edit=${encodeURIComponent(each)}` }, each)))), form)
-}
-
-// ---------------------------------------------------------------------------------- schemas
-
-// What a setting may be: its type for a form, the words that it may be, and whether texts are among it.
-function kindOf(schema, defs) {
-  if (!schema || typeof schema !== "object") return { kind: "any" }
-  if (schema.$ref) return kindOf(defs[schema.$ref.split("/").pop()], defs)
-  if (schema.enum) return { kind: "choice", words: schema.enum }
-  if (schema.anyOf) {
-    const kinds = schema.anyOf.filter((each) => each.type !== "null").map((each) => kindOf(each, defs))
-    if (kinds.length === 1) return kinds[0]
-    return { kind: "any", hasText: kinds.some((each) => ["text", "choice"].includes(each.kind)), inner: kinds.find((each) => each.schema) }
-  }
-  if (schema.type === "boolean") return { kind: "choice", words: [true, false] }
-  if (schema.type === "string") return { kind: "text", hasText: true }
-  if (schema.type === "integer" || schema.type === "number") return { kind: "number" }
-  return { kind: "any", schema }
-}
-
-// The settings of a node type: by name their schemas, and which are required.
-function settingsOf(schema, type) {
-  const found = (schema.$defs.nodes.allOf || []).find((each) => each.if.properties.type.const === type)
-  const own = found && found.then.properties.config
-  const config = own && (own.properties ? own : (own.anyOf || []).find((each) => each.properties))
-  return { properties: (config && config.properties) || {}, required: (config && config.required) || [] }
-}
-
-function emptyOf(schema, defs) {
-  const { kind, words, hasText } = kindOf(schema, defs)
-  if (kind === "choice") return words[0]
-  if (kind === "number") return 1
-  if (kind === "text" || hasText) return ""
-  return schema.type === "array" ? [] : {}
-}
-
-// ------------------------------------------------------------------------------------- text
-
-// A text with the numbers of its lines, and marks on those in which something was found.
-class TextView {
-  constructor(changed) {
-    this.area = make("textarea", { class: "code-text", spellcheck: "false", wrap: "off", "aria-label": "text of the file",
-      autocapitalize: "off", autocomplete: "off" })
-    this.numbers = make("pre", { class: "code-numbers", "aria-hidden": "true" })
-    this.marks = make("div", { class: "code-marks", "aria-hidden": "true" })
-    this.place = make("div", { class: "code" }, this.marks, this.numbers, this.area)
-    this.area.addEventListener("input", () => changed(this.area.value))
-    this.area.addEventListener("scroll", () => this.scrolled())
-    this.area.addEventListener("keydown", (event) => { // Escape, then Tab leaves the text
-      if (event.key === "Escape") this.isLeaving = true
-      else if (event.key === "Tab" && !event.shiftKey && !this.isLeaving) {
-        event.preventDefault()
-        this.area.setRangeText("  ", this.area.selectionStart, this.area.selectionEnd, "end")
-        changed(this.area.value)
-      } else if (event.key !== "Tab") this.isLeaving = false
-    })
-  }
-
-  get text() {
-    return this.area.value
-  }
-
-  set text(text) {
-    if (this.area.value !== text) {
-      const { scrollTop, scrollLeft } = this.area
-      this.area.value = text
-      Object.assign(this.area, { scrollTop, scrollLeft })
-    }
-    this.counted()
-  }
-
-  counted() {
-    const count = this.area.value.split("\n").length
-    if (count === this.count) return
-    this.count = count
-    this.numbers.textContent = Array.from({ length: count }, (_, at) => at + 1).join("\n")
-    this.scrolled()
-  }
-
-  scrolled() {
-    this.numbers.scrollTop = this.area.scrollTop
-    this.marks.style.transform = `translateY(${-this.area.scrollTop}px)`
-  }
-
-  mark(problems) {
-    this.marks.replaceChildren(...problems.filter((each) => each.line).map((each) => {
-      const mark = make("div", { class: `mark is-${each.severity}` })
-      mark.style.top = `${(each.line - 1) * LINE + 8}px`
-      return mark
-    }))
-  }
-
-  goTo(line, isFocused = true) {
-    const lines = this.area.value.split("\n"), start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0)
-    if (isFocused) {
-      this.area.focus()
-      this.area.setSelectionRange(start, start + (lines[line - 1] || "").length)
-    }
-    this.area.scrollTop = Math.max(0, (line - 5) * LINE)
-  }
+    const given = name.value.trim()
+    if (given) location.hash = `edit=${encodeURIComponent(/\.(ya?ml|json|toml)$/.test(given) ? given : `${given}.yaml`)}`
+  } }, make("label", { for: "name" }, "New file"), name, make("button", { class: "primary" }, "Begin"))
+  show(make("h1", {}, "Workflow files"), form,
+    files.length ? make("ul", { class: "plain" }, files.map((each) => make("li", {}, make("a", { href: `#edit=${encodeURIComponent(each)}` }, each))))
+      : empty("No files yet", make("p", {}, "A workflow file is YAML, JSON or TOML: nodes, and the edges between them. Name the first one above: it is made when it is saved.")))
+  name.focus()
 }
 
 // ------------------------------------------------------------------------------------- page
@@ -140,7 +43,8 @@ class EditorPage {
   constructor(name) {
     Object.assign(this, { name, digest: "", saved: "", problems: [], plan: null, chosen: null, marked: new Set(), done: [], undone: [], asked: 0, pending: Promise.resolve() })
     this.view = new TextView(() => this.typed())
-    this.form = make("aside", { "aria-label": "form", class: "form" })
+    this.forms = new Forms(this)
+    this.form = this.forms.place
     this.list = make("section", { "aria-label": "findings", class: "findings" })
     this.place = make("div", { class: "scroll graph", role: "region", "aria-label": "graph of the file", tabindex: 0 })
     this.state = make("span", { class: "soft", role: "status" })
@@ -159,20 +63,33 @@ class EditorPage {
     const draft = drafts.get(this.name)
     if (draft) this.digest = draft.digest
     const input = make("textarea", { rows: 2, id: "run-input" })
-    const run = page.me.rights.includes("run") ? details("Run it", make("label", { for: "run-input" }, "Input: a text, or JSON"), input,
-      button("Save and run", () => this.run(input.value))) : null
-    const find = make("input", { type: "search", placeholder: "find a type", "aria-label": "find a node type", oninput: () => this.drawPalette(find.value) })
+    const run = page.me.rights.includes("run") ? details("Run it", make("form", { onsubmit: (event) => {
+      event.preventDefault()
+      this.run(input.value)
+    } }, make("label", { for: "run-input" }, "Input: a text, or JSON"), input, make("button", { class: "primary", title: "Ctrl+Enter" }, "Save and run"))) : null
+    this.runs = run
+    input.value = sessionStorage.getItem(`axil-input ${this.name}`) || ""
+    if (run) run.addEventListener("toggle", () => run.open && input.focus())
+    this.undoing = button("Undo", () => this.undo(), { title: "Ctrl+Z", disabled: true })
+    this.redoing = button("Redo", () => this.redo(), { title: "Ctrl+Y", disabled: true })
+    const find = this.find = make("input", { type: "search", placeholder: "find a type", "aria-label": "find a node type", oninput: () => this.drawPalette(find.value), onkeydown: (event) => {
+      const first = this.palette.querySelector("button")
+      if (event.key !== "Enter" || !first || !find.value) return
+      event.preventDefault()
+      this.add(first.dataset.type, [], this.plan).then(() => this.form.querySelector("textarea, input:not(#f-id)")?.focus())
+      find.value = ""
+      this.drawPalette("")
+    } })
     show(
-      make("nav", {}, make("a", { href: "#edit=" }, "← files")),
-      make("header", {}, make("h1", {}, this.name), this.state),
-      make("div", { class: "bar" }, button("Save", () => this.save()), button("Undo", () => this.undo()), button("Redo", () => this.redo()), run),
+      make("header", {}, make("h1", {}, this.name), this.state, make("a", { href: "#edit=" }, "all files")),
+      make("div", { class: "bar" }, button("Save", () => this.save(), { title: "Ctrl+S" }), this.undoing, this.redoing, run),
       make("div", { class: "editor" },
         make("section", { "aria-label": "text" }, this.view.place, this.list),
         make("section", { "aria-label": "drawing" }, this.notice,
-          details("Nodes to add: drag one into the graph, or press it", find, this.palette),
+          details("Add a node: drag it into the graph, or press it", make("div", { class: "bar" }, find), this.palette),
           make("div", { class: "bar" }, this.grouping, button("Fit", () => this.graph && this.graph.fit()),
-            make("span", { class: "soft" }, "drag from node to node: an edge; drag over the ground: mark nodes")),
-          this.place, this.form)),
+            make("span", { class: "soft small" }, "drag from node to node: an edge; over the ground: mark")),
+          this.place), this.form),
     )
     this.palette.parentElement.open = !matchMedia("(max-width: 800px)").matches
     this.drawPalette("")
@@ -242,8 +159,11 @@ class EditorPage {
   async changed(edits) {
     if (this.fixed) return problem(new Error(`The drawing of this file cannot be edited: ${this.fixed}. Edit the text.`))
     try {
-      let text = this.view.text
-      for (const each of edits) text = (await page.server.post("/edit/change", { text, edit: each })).text
+      let before, text
+      do { // again on what was typed meanwhile
+        text = before = this.view.text
+        for (const each of edits) text = (await page.server.post("/edit/change", { text, edit: each })).text
+      } while (this.view.text !== before)
       this.remember(text)
       await this.put(text)
       return true
@@ -270,7 +190,14 @@ class EditorPage {
     }
   }
 
-  async save() {
+  // One save after the other, each with the changes before it.
+  save() {
+    const saved = this.pending.then(() => this.written())
+    this.pending = saved
+    return saved
+  }
+
+  async written() {
     try {
       const { text } = this.view
       const body = JSON.stringify({ name: this.name, text, digest: this.digest })
@@ -285,9 +212,11 @@ class EditorPage {
   }
 
   async run(input) {
+    await this.pending
     if (this.isChanged && !(await this.save())) return
     try {
       const body = { name: this.name }
+      sessionStorage.setItem(`axil-input ${this.name}`, input)
       if (input.trim()) body.input = parsed(input)
       location.hash = `run=${(await page.server.post("/edit/run", body)).run_id}`
     } catch (error) {
@@ -297,7 +226,8 @@ class EditorPage {
 
   pressed(event) {
     const isCommand = event.ctrlKey || event.metaKey, key = event.key.toLowerCase()
-    if (isCommand && key === "s") this.save()
+    if (isCommand && key === "enter" && !event.target.form && this.runs) this.runs.open ? this.run(this.runs.querySelector("textarea").value) : (this.runs.open = true)
+    else if (isCommand && key === "s") this.save()
     else if (isCommand && key === "z" && !event.shiftKey) this.undo()
     else if (isCommand && (key === "y" || (key === "z" && event.shiftKey))) this.redo()
     else if (["Delete", "Backspace"].includes(event.key) && this.place.contains(event.target) && this.chosen) this.remove()
@@ -309,6 +239,8 @@ class EditorPage {
   // ---- drawing
 
   drawStatus(word = "") {
+    this.undoing.disabled = !this.done.length
+    this.redoing.disabled = !this.undone.length
     const errors = this.problems.filter((each) => each.severity === "error").length
     const found = errors ? `${errors} error${errors > 1 ? "s" : ""}` : this.problems.length ? `${this.problems.length} warnings` : "no findings"
     this.state.textContent = [word || found, this.isChanged ? "not saved" : "saved"].join(" · ")
@@ -324,7 +256,11 @@ class EditorPage {
     this.notice.textContent = this.fixed ? `The drawing shows the file, and cannot be edited: ${this.fixed}. Edit the text.` : ""
     this.notice.hidden = !this.fixed
     this.palette.parentElement.hidden = Boolean(this.fixed)
-    if (!this.plan) return this.place.replaceChildren(make("p", { class: "soft" }, "The text holds no graph."))
+    if (!this.plan || !this.plan.nodes.length) {
+      this.graph = null
+      this.forms.draw()
+      return this.place.replaceChildren(this.plan ? empty("An empty graph", make("p", {}, "Press a type above, or drag it here: the first node gets the input, and its output is the result. Then connect: drag from node to node, or use the form of a node.")) : empty("The text holds no graph", make("p", {}, "What is wrong stands under the text; the drawing comes back when it can be read.")))
+    }
     this.graph ??= new GraphView(this.place, (what) => this.choose(what), (open) => this.layoutOf(open))
     if (this.layout) this.graph.use(this.plan, this.layout)
     const states = new Map()
@@ -338,7 +274,7 @@ class EditorPage {
     visit(this.plan, [])
     this.graph.show(states, new Map())
     this.markShown()
-    this.drawForm()
+    this.forms.draw()
   }
 
   // The layout of the graph that is drawn, with these nodes open; null: it cannot be had.
@@ -359,15 +295,17 @@ class EditorPage {
   }
 
   drawPalette(text) {
-    const types = this.schema.$defs.nodes.properties.type.examples.filter((each) => each.includes(text.toLowerCase()))
-    this.palette.replaceChildren(...types.map((type) => button(type, () => this.add(type, [], this.plan), { "data-type": type })))
+    const known = this.schema.$defs.nodes.properties.type.examples
+    const types = [...USUAL.filter((each) => known.includes(each)), ...known.filter((each) => !USUAL.includes(each))].filter((each) => each.includes(text.toLowerCase()))
+    this.palette.replaceChildren(...types.map((type) => button(type, () => this.add(type, [], this.plan), { "data-type": type, class: USUAL.includes(type) ? "is-usual" : "",
+      title: settingsOf(this.schema, "nodes", type).description })))
   }
 
   choose(what) {
     this.chosen = what
     this.graph.choose(what && what.path ? what.path : null)
-    this.formOf = ""
-    this.drawForm()
+    this.forms.key = ""
+    this.forms.draw()
     if (what) {
       const found = what.edge || what.node
       if (found.line) this.view.goTo(found.line, false)
@@ -380,9 +318,10 @@ class EditorPage {
     return path.length ? scopeOf(this.plan, [...path, ""]) : this.plan
   }
 
-  async add(type, path, scope) {
+  // Add a node of a type to a graph; `after`: the node from which an edge leads to it.
+  async add(type, path, scope, after = "") {
     if (!scope) return problem(new Error("The text holds no graph."))
-    const { properties, required } = settingsOf(this.schema, type)
+    const { properties, required } = settingsOf(this.schema, "nodes", type)
     const names = new Set(scope.nodes.map((node) => node.name))
     const base = type.split(/[./]/).pop()
     let name = base
@@ -391,7 +330,12 @@ class EditorPage {
     const config = Object.fromEntries(required.map((key) => [key, emptyOf(properties[key], this.schema.$defs)]))
     if (required.length) value.config = config
     const edits = [{ do: "append", path: [...scope.path, "nodes"], value }]
-    if (!scope.nodes.length) edits.push({ do: "append", path: [...scope.path, "start"], value: name })
+    if (!scope.nodes.length) for (const end of ["start", "end"]) edits.push({ do: "append", path: [...scope.path, end], value: name })
+    if (after) {
+      edits.push({ do: "append", path: [...scope.path, "edges"], value: { from: after, to: name } })
+      const end = scope.edges.find((each) => each.source === after && each.target === "@exit")
+      if (end) edits.push(this.removal(end), { do: "append", path: [...scope.path, "end"], value: name }) // the result comes from the new one
+    }
     if (await this.change(...edits)) this.chooseNode([...path, name])
   }
 
@@ -410,17 +354,31 @@ class EditorPage {
 
   async remove() {
     const { edge, node, path } = this.chosen
-    const graph = node ? this.scopeAt(path.slice(0, -1)).path : null
-    const edit = edge ? { do: "remove", path: edge.path } : { do: "drop", graph, node: node.name }
-    if (edge && ["start", "end"].includes(edge.path[edge.path.length - 2]) && !Array.isArray(this.given(edge.path.slice(0, -1)))) edit.path = edge.path.slice(0, -1)
     this.chosen = null
-    await this.change(edit)
+    if (edge) await this.removeEdge(edge)
+    else await this.change({ do: "drop", graph: this.scopeAt(path.slice(0, -1)).path, node: node.name })
+  }
+
+  removeEdge(edge) {
+    return this.change(this.removal(edge))
+  }
+
+  removal({ path }) {
+    const isAlone = ["start", "end"].includes(path[path.length - 2]) && !Array.isArray(this.given(path.slice(0, -1)))
+    return { do: "remove", path: isAlone ? path.slice(0, -1) : path }
   }
 
   // Whether `start` or `end` is written as a list cannot be seen in the drawing: the text says it.
   given(path) {
     const line = this.view.text.split("\n").find((each) => each.trim().startsWith(`${path[path.length - 1]}:`) || each.trim().startsWith(`"${path[path.length - 1]}"`))
     return line && !/:\s*(\[|$|#)/.test(line) ? "" : []
+  }
+
+  async rename(path, scope, name) {
+    if (!name.trim() || name === path[path.length - 1]) return
+    const edit = { do: "rename", graph: scope.path, node: path[path.length - 1], name: name.trim() }
+    this.chosen = null
+    if (await this.change(edit)) this.chooseNode([...path.slice(0, -1), edit.name])
   }
 
   mark(key) {
@@ -548,151 +506,4 @@ class EditorPage {
     if (keyOf(around) !== keyOf(to.path.slice(0, -1))) return problem(new Error("An edge joins two nodes of one graph."))
     return this.connect(from.path[from.path.length - 1], to.path[to.path.length - 1], around)
   }
-
-  // ---- forms
-
-  drawForm() {
-    if (!this.chosen) return this.form.replaceChildren(make("p", { class: "soft" }, "Choose a node or an edge."))
-    const { path, edge } = this.chosen
-    const scope = path ? scopeOf(this.plan, path) : this.scopeAt(this.chosen.scope)
-    const now = scope && (path ? scope.nodes.find((each) => each.name === path[path.length - 1])
-      : scope.edges.find((each) => keyOf(each.path) === keyOf(edge.path)))
-    if (!now) { // it is not in the text any more
-      this.chosen = null
-      return this.drawForm()
-    }
-    if (path) this.chosen.node = now
-    else this.chosen.edge = now
-    const key = JSON.stringify([this.fixed, path, now.given, now.path, this.of(now.path).map((each) => each.message)])
-    if (key === this.formOf) return
-    this.formOf = key
-    const typed = this.form.contains(document.activeElement) ? document.activeElement : null
-    this.form.replaceChildren(...(path ? this.nodeForm(path, now, scope) : this.edgeForm(now, scope)).filter(Boolean))
-    const again = typed && typed.id ? document.getElementById(typed.id) : null
-    for (const each of this.form.querySelectorAll("input, textarea")) each.dataset.given = each.value
-    if (this.fixed) for (const each of this.form.querySelectorAll("input, textarea, select, button")) each.disabled = true
-    if (!again) return
-    if ("defaultValue" in typed && typed.value !== typed.dataset.given) again.value = typed.value // it is being typed
-    again.focus()
-  }
-
-  nodeForm(path, node, scope) {
-    const { properties, required } = settingsOf(this.schema, node.type)
-    const config = typeof node.given.config === "object" && node.given.config ? node.given.config : {}
-    const nodeSchema = this.schema.$defs.Node.properties
-    const own = Object.keys(nodeSchema).filter((name) => !["id", "type", "config", "use"].includes(name))
-    const field = (name) => this.field(name, properties[name], config[name], [...node.path, "config", name], required.includes(name))
-    const first = Object.keys(properties).filter((name) => required.includes(name) || name in config)
-    const rest = Object.keys(properties).filter((name) => !first.includes(name))
-    const ofNode = (name) => this.field(name, nodeSchema[name], node.given[name], [...node.path, name])
-    const set = own.filter((name) => name in node.given), unset = own.filter((name) => !(name in node.given))
-    const isInLoop = reaches(scope, node.name)
-    const limit = (scope.limits[node.name] || {}).rounds
-    return [
-      make("h2", {}, path.join(" / ")),
-      ...this.of(node.path).map((each) => make("p", { class: `finding is-${each.severity}` }, `${each.message} ${each.hint}`)),
-      this.labelled("id", make("input", { type: "text", id: "f-id", value: node.name, onchange: (event) => this.rename(path, scope, event.target.value) })),
-      this.labelled("type", make("select", { id: "f-type", onchange: (event) => this.change({ do: "set", path: [...node.path, "type"], value: event.target.value }) },
-        [...new Set([node.type, ...this.schema.$defs.nodes.properties.type.examples])].map((type) => make("option", { value: type, selected: type === node.type }, type)))),
-      // an inner graph is edited in the drawing
-      ...first.filter((name) => !(node.inside && holdsNodes(config[name]))).map(field), ...set.map(ofNode),
-      isInLoop ? this.field("rounds of its loop", { type: "integer", description: "How often the loop that is entered here may turn." }, limit,
-        [...scope.path, "cycle_limits", node.name, "rounds"]) : null,
-      rest.length ? details("more settings", rest.map(field)) : null,
-      details("of every node", unset.map(ofNode)),
-      this.edgeAdder(path, node, scope),
-      make("div", { class: "bar" }, button("Mark for a group", () => this.mark(keyOf(path))),
-        node.inside ? button("Ungroup", () => this.ungroup(path, scope)) : null, button("Remove the node", () => this.remove())),
-    ]
-  }
-
-  edgeForm(edge, scope) {
-    const title = make("h2", {}, `${edge.source} → ${edge.target}`)
-    const remove = make("div", { class: "bar" }, button("Remove the edge", () => this.remove()))
-    if (!("from" in edge.given)) return [title, make("p", { class: "soft" }, "It is written as start or end of the graph."), remove]
-    const properties = this.schema.$defs.Edge.properties
-    const choice = (name) => this.labelled(name, make("select", { id: `f-${name}`, onchange: (event) => this.change({ do: "set", path: [...edge.path, name], value: event.target.value }) },
-      scope.nodes.map((node) => make("option", { selected: node.name === edge.given[name] }, node.name))))
-    const names = Object.keys(properties).filter((name) => !["from", "to"].includes(name))
-    const field = (name) => this.field(name, properties[name], edge.given[name], [...edge.path, name])
-    return [title, ...this.of(edge.path).map((each) => make("p", { class: `finding is-${each.severity}` }, `${each.message} ${each.hint}`)),
-      choice("from"), choice("to"), field("condition"), ...names.filter((name) => name !== "condition" && name in edge.given).map(field),
-      details("more settings", names.filter((name) => name !== "condition" && !(name in edge.given)).map(field)), remove]
-  }
-
-  edgeAdder(path, node, scope) {
-    const target = make("select", { id: "f-edge" }, [...scope.nodes.map((each) => each.name), "@exit"].map((name) => make("option", {}, name)))
-    return make("div", { class: "bar" }, make("label", { for: "f-edge" }, "edge to"), target,
-      button("Add the edge", () => this.connect(node.name, target.value, path.slice(0, -1))))
-  }
-
-  async rename(path, scope, name) {
-    if (!name.trim() || name === path[path.length - 1]) return
-    const edit = { do: "rename", graph: scope.path, node: path[path.length - 1], name: name.trim() }
-    this.chosen = null
-    if (await this.change(edit)) this.chooseNode([...path.slice(0, -1), edit.name])
-  }
-
-  labelled(name, input, description = "", findings = []) {
-    return make("div", { class: "field" }, make("label", { for: input.id }, name), input,
-      description ? make("small", { class: "soft" }, description) : null,
-      findings.map((each) => make("small", { class: `finding is-${each.severity}` }, each.message)))
-  }
-
-  // An input for a setting; an empty one removes the setting from the file.
-  field(name, schema = {}, value, path, isRequired = false) {
-    const { kind, words, hasText } = kindOf(schema, this.schema.$defs)
-    const id = `f-${path.slice(2).join("-")}`
-    const put = (given) => {
-      if (given === undefined) return value === undefined ? null : this.change({ do: "remove", path })
-      return JSON.stringify(given) === JSON.stringify(value) ? null : this.change({ do: "set", path, value: given })
-    }
-    const isText = typeof value === "string" && !(kind === "choice")
-    const written = value === undefined || value === null ? "" : isText ? value : JSON.stringify(value)
-    const read = (text) => {
-      if (text === "" && !isRequired) return undefined
-      if (kind === "text") return text
-      if (kind === "number") return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text
-      const found = parsed(text)
-      return hasText && typeof found !== "object" && isText ? text : found
-    }
-    const onchange = (event) => put(read(event.target.value))
-    let input
-    if (kind === "choice" && (value === undefined || value === null || words.includes(value))) {
-      const blank = schema.default === undefined || schema.default === null ? "not set" : `not set: ${JSON.stringify(schema.default)}`
-      input = make("select", { id, onchange: (event) => put(event.target.value === "" ? undefined : JSON.parse(event.target.value)) },
-        make("option", { value: "" }, blank), words.map((word) => make("option", { value: JSON.stringify(word), selected: word === value }, String(word))))
-    } else if (written.includes("\n") || written.length > LONG_TEXT || TEXTS.includes(name)) {
-      input = make("textarea", { id, rows: Math.min(12, Math.max(3, Math.ceil(written.length / 50))), onchange })
-      input.value = written
-    } else {
-      const hint = schema.default === undefined || schema.default === null ? "" : JSON.stringify(schema.default)
-      input = make("input", { type: "text", id, value: written, placeholder: hint, onchange })
-    }
-    const own = this.problems.filter((each) => each.path === wordsOf(path))
-    return this.labelled(isRequired ? `${name} *` : name, input, schema.description || "", own)
-  }
-}
-
-// A place as findings name it: nodes[2].config.model.
-function wordsOf(path) {
-  const shown = path.length > 1 && path[0] === "graph" ? path.slice(1) : path
-  return shown.reduce((text, key) => (typeof key === "number" ? `${text}[${key}]` : text ? `${text}.${key}` : key), "")
-}
-
-const holdsNodes = (value) => Boolean(value && typeof value === "object" && Array.isArray(value.nodes))
-
-// Whether a node can be reached from itself.
-function reaches(scope, name) {
-  const seen = new Set(), left = [name]
-  while (left.length) {
-    const from = left.pop()
-    for (const edge of scope.edges) {
-      if (edge.source !== from || !edge.trigger) continue
-      if (edge.target === name) return true
-      if (!seen.has(edge.target)) left.push(edge.target)
-      seen.add(edge.target)
-    }
-  }
-  return false
 }

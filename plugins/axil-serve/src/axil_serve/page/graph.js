@@ -6,6 +6,7 @@ const LINE = 15
 const FAR = 0.4
 const MARGIN = 200
 const MANY = 300
+const LEAST = 0.7 // smaller than this a graph is not drawn at first
 
 export const keyOf = (path) => JSON.stringify(path)
 
@@ -41,6 +42,7 @@ export class GraphView {
     this.open ??= new Set(this.boxes.filter((box) => box.isOpen).map((box) => box.key))
     if (!isFirst) return
     if (this.boxes.length > MANY) this.fit()
+    else if (this.place.clientWidth) this.zoom(Math.max(LEAST, Math.min(1, (this.place.clientWidth - 8) / this.width)))
     const { x, width } = this.ends[0] // where the graph begins is in sight
     this.place.scrollLeft = (x + width / 2) * this.scale - this.place.clientWidth / 2
   }
@@ -279,9 +281,9 @@ export class GraphView {
   }
 
   // `states`: by key of a node {state, note}; `carried`: by key of an edge how often it was live,
-  // -1 for one that was dead.
-  show(states, carried) {
-    this.before = this.carried
+  // -1 for one that was dead. `isNews`: it has just happened, and what is carried now moves.
+  show(states, carried, isNews = false) {
+    this.before = isNews ? this.carried : carried
     this.states = states
     this.carried = carried
     if (this.scale < FAR) this.groups.far.replaceChildren(...this.overview())

@@ -7,7 +7,7 @@ export function pathOf(frame, node) {
   return [...around, node]
 }
 
-const empty = (path) => ({
+const unrun = (path) => ({
   path, state: "pending", times: 0, rounds: 0, kept: 0, turned: 0, turning: new Map(), tokens: 0, cost: 0, at: null, firings: [], open: [],
 })
 const OWN = new Set(["done", "step", "asked", "prompt"])
@@ -30,7 +30,7 @@ export class Fold {
     if (node) return node
     const path = pathOf(step.frame, step.node), key = JSON.stringify(path)
     node = this.nodes.get(key)
-    if (!node) this.nodes.set(key, (node = empty(path)))
+    if (!node) this.nodes.set(key, (node = unrun(path)))
     this.keys.set(own, node)
     return node
   }
@@ -140,6 +140,9 @@ export function folded(steps, upto, before = null) {
   for (let at = run.count; at < upto; at += 1) run.add(steps[at])
   return run
 }
+
+// How many of the steps there are up to a number; numbers are missing of steps that are not shown to who looks.
+export const placeOf = (steps, number) => steps.findLastIndex((each) => each.number <= number) + 1
 
 // A failure as the end of a run has it; `node` is the activation of the firing that failed.
 function failureOf({ node, error, place }) {

@@ -19,7 +19,7 @@ export class Server {
 
   async ask(path, options = {}) {
     const headers = { ...options.headers, authorization: `Bearer ${this.token}` }
-    if (options.body) headers["content-type"] = "application/json"
+    if (options.body) headers["content-type"] = options.type || "application/json"
     const answer = await fetch(`/v1${path}`, { ...options, headers, cache: "no-store" })
     if (!answer.ok) {
       const found = await answer.json().catch(() => ({}))
@@ -105,8 +105,15 @@ export class Exported {
       const at = decodeURIComponent(path.split("at=")[1])
       return { moment: this.data.states[at] || null }
     }
+    if (path.endsWith("/files")) return this.data.files
     if (path.endsWith("/plan")) return { plan: this.data.plan, layout: this.data.layouts.length ? this.data.layouts[0].layout : null }
     return this.data.run
+  }
+
+  // The content of a file, where the page has it.
+  async ask(path) {
+    const file = this.data.files.files.find((each) => path.endsWith(`/${each.file_id}`))
+    return { blob: async () => new Blob([Uint8Array.from(atob(file.data), (each) => each.charCodeAt(0))], { type: file.media_type }) }
   }
 
   // Of the layouts that are here: that which is asked for, or the one with what is around the node that was turned.

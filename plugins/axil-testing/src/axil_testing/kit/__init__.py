@@ -36,6 +36,7 @@ _SUBJECTS = {
         "reducers": "ReducerKit",
         "scorers": "ScorerKit",
         "stores": "StoreKit",
+        "talks": "TalkKit",
     },
     "Reports": {
         "report": "Outcome Report check laws",

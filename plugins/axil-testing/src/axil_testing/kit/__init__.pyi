@@ -25,4 +25,5 @@ from axil_testing.kit.report import (
 )
 from axil_testing.kit.scorers import ScorerKit as ScorerKit
 from axil_testing.kit.stores import StoreKit as StoreKit
+from axil_testing.kit.talks import TalkKit as TalkKit
 from axil_testing.kit.whole import KITS as KITS, kit_of as kit_of, kits_for as kits_for

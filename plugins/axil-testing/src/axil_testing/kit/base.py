@@ -20,6 +20,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Mapping
+from itertools import product
 from typing import Any, ClassVar, Final, NoReturn, TypeVar, cast
 
 import pytest
@@ -245,9 +246,10 @@ class Kit:
         if not names:
             self.skip("it has no secrets")
         tried = 0
-        for name, value in names.items():
+        configs = [self.config, *getattr(component, "examples", ())]
+        for (name, value), config in product(names.items(), configs):
             try:
-                made = make_component(component, {**self.config, name: value})
+                made = make_component(component, {**config, name: value})
             except ConfigError:  # not beside what its config says
                 continue
             tried += 1
@@ -338,8 +340,13 @@ def import_faults(module: str) -> list[str]:
     """Return the effects of importing a module beside definitions, observed in a separate
     process.
     """
+    return [*_import_faults(module, os.pathsep.join(path for path in sys.path if path))]
+
+
+@functools.cache  # a module often has several components
+def _import_faults(module: str, path: str) -> list[str]:
     command = [sys.executable, "-W", "error::SyntaxWarning", "-c", _IMPORTING, module]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=120, env=environment, check=False
     )

@@ -3,11 +3,13 @@ nothing that needs leave.
 
     python -m axil_testing.kit.confined acme-shout acme-notes
 
-Each text in the examples of a component, and each setting that may be one, is in turn a path
-outside of the file's folder, a variable of the environment, a program, an import path; then the
-component is made while the grants of such a file are in force, provisioned, and, if it gives
-context, asked. The interpreter's audit events say what it did. What must not happen is prevented,
-so that nothing is harmed. All of it happens in a process of its own, one for any number of
+Each text in the examples of a component, and each setting that may be one, also inside lists,
+mappings and parts of settings, is in turn a path outside of the file's folder, a variable of the
+environment, a program, an import path; then the component is made while the grants of such a file
+are in force, provisioned, and does what it does first when it is used: context gives blocks, a
+store its marks, a channel asks, a cipher seals, a node, a wrapper, a hook and an executor have a
+part in a run. The interpreter's audit events say what it did. What must not happen is prevented, so
+that nothing is harmed. All of it happens in a process of its own, one for any number of
 distributions.
 """
 
@@ -20,16 +22,30 @@ import inspect
 import json
 import logging
 import os
+import platform
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
-from axil import AxilError
-from axil.plugin import Grants, Registry, default_registry, granted, make_component
+from axil import AxilError, ComponentRef, EdgeSpec, GraphSpec, NodeSpec, Question, Workflow
+from axil.plugin import (
+    CompileOptions,
+    Component,
+    EdgeInput,
+    Grants,
+    Registry,
+    current_grants,
+    default_registry,
+    granted,
+    hook_manager,
+    make_component,
+    message,
+)
+from axil_testing.kit.edges import state_of
 
 CANARY: Final = "AXIL_KIT_CANARY"
 """The variable of the environment, and in lower case the module and the program, that nothing may
@@ -39,21 +55,12 @@ _NAME: Final = CANARY.lower()
 _TEXT: Final = "canary-77b1-outside"
 _DEEPEST: Final = 5
 _SECONDS: Final = 5.0
-_NOT_MADE_OF_SETTINGS: Final = frozenset(
-    {
-        "reducers",
-        "loaders",
-        "commands",
-        "importers",
-        "options",
-        "hooks",
-        "dialects",
-        "shorthands",
-        "executors",
-        "pictures",
-        "meters",
-    }
+_OF_THE_CALLER: Final = frozenset(
+    {"channels", "ciphers", "engines", "executors", "hooks", "journals", "meters", "sandboxes"}
 )
+"""Kinds that no file chooses: what they do with their examples, and with a ``Path``, is what they
+are for. Their texts are texts.
+"""
 _STARTS: Final = frozenset(
     {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn"}
 )
@@ -88,6 +95,7 @@ class Guard:
         self.kept = os.path.join(self.own, ".axil")
         self.is_watching = self.may_send = False
         self.seen: list[str] = []
+        self._read_elsewhere = set[str]()
         sys.addaudithook(self._hook)
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -122,6 +130,8 @@ class Guard:
         given = os.fsdecode(cast("Any", path))
         if given in (":memory:", os.devnull) or "__pycache__" in given:
             return ""
+        if act == "reads" and given in self._read_elsewhere:
+            return ""
         self.is_watching = False  # following links is not the component's act
         try:
             real = os.path.realpath(given)
@@ -131,6 +141,8 @@ class Guard:
             self.is_watching = True
         if act == "reads":
             is_outside = _is_below(real, self.root) and not _is_below(real, self.own)
+            if os.path.isabs(given) and not _is_below(real, self.root):
+                self._read_elsewhere.add(given)  # metadata and modules, which are read often
         else:
             own = (self.kept, os.path.join(self.root, "tmp"), "/dev")
             is_outside = not any(_is_below(real, each) for each in own)
@@ -200,6 +212,7 @@ def hostile_values(root: str) -> tuple[Any, ...]:
         "link",
         "link/secret.txt",
         "~/secret.txt",
+        CANARY,
         f"${{{CANARY}}}",
         {"env": CANARY},
         _NAME,
@@ -209,15 +222,19 @@ def hostile_values(root: str) -> tuple[Any, ...]:
 
 
 def variants(
-    config: Mapping[str, Any], schema: Mapping[str, Any], values: Sequence[Any]
+    config: Mapping[str, Any],
+    schema: Mapping[str, Any],
+    values: Sequence[Any],
+    *,
+    paths: bool = True,
 ) -> Iterator[dict[str, Any]]:
     """Yield the config with each of the values at each place where its schema, or what stands there
-    now, may be a text; one at a time.
+    now, may be a text; one at a time. Without ``paths``: not where a ``Path`` is expected.
     """
-    places = {
-        **dict.fromkeys(_places_in(config)),
-        **dict.fromkeys(_places(schema, schema.get("$defs", {}))),
-    }
+    named = schema.get("$defs", {})
+    places = dict.fromkeys((*_places_in(config), *_places(schema, named)))
+    for keys in () if paths else _places(schema, named, of="path"):
+        places.pop(keys, None)
     for keys in places:
         for value in values:
             with contextlib.suppress(TypeError, IndexError, KeyError):
@@ -239,27 +256,33 @@ def _places_in(value: Any, depth: int = 0) -> Iterator[tuple[str | int, ...]]:
 
 
 def _places(
-    schema: Mapping[str, Any], named: Mapping[str, Any], depth: int = 0
+    schema: Mapping[str, Any], named: Mapping[str, Any], depth: int = 0, of: str = ""
 ) -> Iterator[tuple[str | int, ...]]:
     """Yield the places where a JSON schema takes a text, or anything: ``0`` is a list's first item,
-    ``x`` an entry of a mapping.
+    ``x`` an entry of a mapping, which may hold anything where nothing else is said. With ``of``:
+    only where a text has this format.
     """
     if depth > _DEEPEST:
         return
     if "$ref" in schema:
         schema = named.get(str(schema["$ref"]).rpartition("/")[2], {})
     for each in (*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())):
-        yield from _places(each, named, depth + 1)
+        yield from _places(each, named, depth + 1, of)
     kind = schema.get("type")
-    if kind == "string" or not (kind or "anyOf" in schema or "properties" in schema):
+    if of:
+        if schema.get("format") == of:
+            yield ()
+    elif kind == "string" or not (kind or "anyOf" in schema or "properties" in schema):
         yield ()
     for name, inner in schema.get("properties", {}).items():
-        yield from ((name, *keys) for keys in _places(inner, named, depth + 1))
-    if isinstance(schema.get("items"), Mapping):
-        yield from ((0, *keys) for keys in _places(schema["items"], named, depth + 1))
-    if isinstance(schema.get("additionalProperties"), Mapping):
-        inner = schema["additionalProperties"]
-        yield from (("x", *keys) for keys in _places(inner, named, depth + 1))
+        yield from ((name, *keys) for keys in _places(inner, named, depth + 1, of))
+    if kind == "array":
+        items: Any = schema.get("items", {})
+        yield from ((0, *keys) for keys in _places(items, named, depth + 1, of))
+    others: Any = schema.get("additionalProperties", "properties" not in schema)
+    if kind == "object" and others is not False:
+        inner: Any = {} if others is True else others
+        yield from (("x", *keys) for keys in _places(inner, named, depth + 1, of))
 
 
 def _put(value: Any, keys: tuple[str | int, ...], new: Any) -> Any:
@@ -288,7 +311,7 @@ def faults(distributions: Sequence[str], folder: Path, registry: Registry) -> di
     found: dict[str, list[str]] = {}
     names = set(distributions)
     for each in registry.candidates():
-        if each.distribution not in names or each.kind in _NOT_MADE_OF_SETTINGS:
+        if each.distribution not in names:
             continue
         try:
             component: Any = registry.resolve(each.kind, f"{each.distribution}/{each.name}")
@@ -296,7 +319,7 @@ def faults(distributions: Sequence[str], folder: Path, registry: Registry) -> di
             continue  # another law is about that
         guard.seen = []
         if getattr(component, "Config", None) is not None:
-            _tried(component, each.kind, guard)
+            _tried(Subject(component, each, registry), guard)
         if guard.seen:
             found[f"{each.kind}:{each.name}"] = list(dict.fromkeys(guard.seen))
     return found
@@ -320,43 +343,66 @@ def _prepared(folder: Path) -> Guard:
     importlib.util.find_spec(_NAME)  # lists the folder now: the guard refuses it later
     os.chdir(root / "elsewhere")
     logging.disable()
+    platform.processor()  # asks a program, once for the process
+    asyncio.sleep = _no_sleep
     guard = Guard(root)
     # of this process only, which starts no other
     os.environ = cast("Any", _Environment(os.environ, guard))  # noqa: B003
     return guard
 
 
-def _tried(component: Any, kind: str, guard: Guard) -> None:
+async def _no_sleep(delay: float, result: Any = None, *, wait: Any = asyncio.sleep) -> Any:
+    """Wait for nothing: what a component waits for between two tries, this process refuses."""
+    return await wait(min(delay, 0.001), result)
+
+
+class Subject(NamedTuple):
+    """A component that is tried."""
+
+    component: Any
+    known: Component
+    registry: Registry
+
+
+def _tried(subject: Subject, guard: Guard) -> None:
+    component = subject.component
     try:
         schema: Mapping[str, Any] = component.Config.model_json_schema()
     except Exception:  # noqa: BLE001  # another law is about that
         schema = {}
     grants = Grants(folder=guard.own)
     stated: Any = schema.get("examples") or getattr(component, "examples", None) or ({},)
-    for config in cast("Sequence[Mapping[str, Any]]", stated):
+    usual, is_of_caller = set[str](), subject.known.kind in _OF_THE_CALLER
+    values = hostile_values(guard.root)
+    for given in cast("Sequence[Mapping[str, Any]]", stated):
+        config = {**given}
         seen = list(guard.seen)
-        with guard.watching(may_send=False), contextlib.suppress(Exception), granted(grants):
-            make_component(component, config)  # what it imports, it imports now
+        with granted(grants):
+            made: Any = None
+            with guard.watching(may_send=False), contextlib.suppress(Exception):
+                made = make_component(component, config)  # what it imports, it imports now
+            if made is not None:
+                _used(made, subject, config, guard)
+        if is_of_caller:
+            usual.update(guard.seen)
         guard.seen = seen
-        for variant in variants(config, schema, hostile_values(guard.root)):
+        for variant in variants(config, schema, values, paths=not is_of_caller):
             with granted(grants):
                 made: Any = None
                 with guard.watching(may_send=False), contextlib.suppress(Exception):
                     made = make_component(component, variant)
                 if made is not None:
-                    _used(made, kind, guard)
+                    _used(made, subject, variant, guard)
+    guard.seen = [each for each in guard.seen if each not in usual]
 
 
-def _used(made: Any, kind: str, guard: Guard) -> None:
-    """Provision a component, ask it if it gives context, and close it."""
+def _used(made: Any, subject: Subject, config: Mapping[str, Any], guard: Guard) -> None:
+    """Provision a component, let it do what it does first, and close it."""
     acts: list[Callable[[], Any]] = []
     if hasattr(made, "provision"):
         acts.append(made.provision)
-    if kind == "context" and hasattr(made, "get_blocks") and not hasattr(made, "permit"):
-        with contextlib.suppress(ImportError):
-            from axil_models import ContextQuery
-
-            acts.append(lambda: made.get_blocks(ContextQuery(query_text="canary")))
+    if not hasattr(made, "permit"):
+        acts += _asking(made, subject, config)
     if hasattr(made, "close"):
         acts.append(made.close)
     if not acts:
@@ -376,6 +422,79 @@ def _used(made: Any, kind: str, guard: Guard) -> None:
     finally:
         loop.run_until_complete(loop.shutdown_default_executor())
         loop.close()
+
+
+def _asking(made: Any, subject: Subject, config: Mapping[str, Any]) -> list[Callable[[], Any]]:
+    """Return what a component does first, where that needs nothing outside."""
+    known, registry = subject.known, subject.registry
+    match known.kind:
+        case "context" if hasattr(made, "get_blocks"):
+            with contextlib.suppress(ImportError):
+                from axil_models import ContextQuery
+
+                return [lambda: made.get_blocks(ContextQuery(query_text="canary"))]
+        case "conditions" | "processors":
+            return [lambda: made(EdgeInput(message("canary"), state_of({})))]
+        case "embedders":
+            return [lambda: made.embed(["canary"])]
+        case "rerankers":
+            return [lambda: made.rerank("canary", ["canary"])]
+        case "formatters":
+            return [lambda: made.parse("canary", ["a"])]
+        case "guards":
+            return [lambda: made.check("canary", None)]
+        case "stores":
+            return [lambda: made.marks([])]
+        case "tools" if hasattr(made, "tools"):
+            return [lambda: made.tools()]
+        case "channels":
+            return [lambda: made.ask(Question(text="canary"))]
+        case "ciphers":
+            return [lambda: made.seal(b"canary", b"")]
+        case "sandboxes":
+            return [lambda: made.problem()]
+        case "joins":
+            return [lambda: made.fires(1, 0, 1)]
+        case "scorers":
+            with contextlib.suppress(ImportError):
+                from axil_evals import Case, Trial
+
+                case, trial = Case(name="a", inputs="canary"), Trial(status="done", output="canary")
+                return [lambda: made.score(case, trial, None)]
+        case "hooks":
+            return [lambda: _run(registry, hooks=hook_manager([made]))]
+        case "executors":
+            return [lambda: _run(registry, executor=made)]
+        case "nodes":
+            return [lambda: _run(registry, made)]
+        case "wrappers":
+            name = f"{known.distribution}/{known.name}"
+            return [lambda: _run(registry, wrapper=ComponentRef(type=name, config=config))]
+        case _:
+            pass
+    return []
+
+
+def _same(inputs: Any) -> Any:
+    return inputs
+
+
+async def _run(
+    registry: Registry,
+    body: Any = _same,
+    *,
+    wrapper: ComponentRef | None = None,
+    hooks: Any = None,
+    **options: Any,
+) -> None:
+    """Run one node, as its graph, its caller and the hooks say."""
+    node = NodeSpec(id="a", body=body, wrappers=() if wrapper is None else (wrapper,))
+    edges = (EdgeSpec(source="@entry", target="a"), EdgeSpec(source="a", target="@exit"))
+    grants = current_grants()
+    spec = GraphSpec(id="kit", nodes=(node,), edges=edges, extras={"grants": grants})
+    shared = CompileOptions(registry=registry, hooks=hooks, grants=grants, environment={})
+    async with Workflow(spec, shared) as workflow:
+        await workflow.start({"n": "canary"}, hooks=hooks, **options).result()
 
 
 def confinement_faults(*distributions: str) -> dict[str, list[str]]:

@@ -516,7 +516,9 @@ class JournalKit(QueueLaws, Kit):
             a, b, c, d, late = self.own("a", "b", "c", "d", "late")
             await self.submitted(journal, a, b, c)
             require(
-                list(journal.take(9, 1.0, digests=[b, c], without=[c])) == [b],
+                list(journal.take(9, 1.0, digests=[b, c], without=[c])) == [b]
+                and not journal.take(9, 1.0, digests=[b, c], without=[c], unknown=[b])
+                and not journal.take(9, 1.0, unknown=[a, b, c]),
                 "it gives an engine runs of graphs that the engine does not know",
             )
             journal.release(b)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from axil_journals import Entry, Queue
+from axil_journals import Entry, Queue, RunExists, Spent
 from axil_testing.kit.base import claimed, require
 
 
@@ -83,6 +83,121 @@ class QueueLaws:
             require(not journal.take(9, 104.0), "one was taken too soon")
             require(len(journal.take(9, 105.0)) == 1, "one may be taken after five seconds")
             await self._forgotten(journal, own.values())
+
+        self.wait(law())
+
+    @claimed("shared")
+    def test_a_queue_passes_so_many_runs_of_each_key_in_a_period(self: Any) -> None:
+        async def law() -> None:
+            journal = await self.opened()
+            (name,) = self.own("keyed")
+            journal.set_queues([Queue(name=name, key_calls=1, period_seconds=10.0)])
+            own = await self.queued(journal, name, "a1", "a2", "b1")
+            first = journal.take(9, 100.0)
+            found = sorted(key[0] for key in own if own[key] in first)
+            require(found == ["a", "b"], f"one of each key may be taken at once, not {found}")
+            other = self.reopen(journal) if self.durable else journal
+            require(not other.take(9, 109.0), "one was taken too soon")
+            due = other.next_due(109.0)
+            require(due == 110.0, f"the next one may be taken at 110; it says {due}")
+            more = other.take(9, 110.0)
+            require(len(more) == 1, f"one may be taken after ten seconds, not {more}")
+            other.release(more[0])
+            if other is not journal:
+                await self._closed(other)
+            await self._forgotten(journal, own.values())
+
+        self.wait(law())
+
+    @claimed("shared")
+    def test_a_queue_passes_no_run_while_its_provider_has_no_room(self: Any) -> None:
+        """It is open again when a minute allows more, and the provider does not ask to wait."""
+
+        async def law() -> None:
+            journal = await self.opened()
+            name, free = self.own("metered", "free")
+            journal.set_queues([Queue(name=name, tokens_per_minute=600, requests_per_minute=60)])
+            own = await self.queued(journal, name, "a1", "a2", "a3", "a4")
+            require(len(journal.take(1, 100.0)) == 1, "nothing was used yet")
+            used = [Spent(queue=name, requests=1, tokens=700), Spent(queue=free, tokens=9)]
+            limited = journal.spend(used, 100.0)
+            require(list(limited) == [name], f"it says that {limited} limit what is used")
+            require(not journal.take(9, 109.0), "a run was taken while tokens were owed")
+            due = journal.next_due(100.0)
+            require(due is not None and abs(due - 110.1) < 1e-6, f"it is open at 110.1, not {due}")
+            require(len(journal.take(1, 110.2)) == 1, "as many tokens have come as were owed")
+            journal.spend([Spent(queue=name, closed_until=150.0)], 111.0)
+            require(not journal.take(9, 149.0), "the provider had asked to wait")
+            require(journal.next_due(149.0) == 150.0, "it is not known when it does no more")
+            require(len(journal.take(1, 150.0)) == 1, "the provider asks to wait no more")
+            journal.spend([Spent(queue=name, requests=61)], 150.0)
+            require(not journal.take(9, 150.5), "a run was taken while requests were owed")
+            require(len(journal.take(9, 152.1)) == 1, "requests may be made again")
+            await self._forgotten(journal, own.values())
+
+        self.wait(law())
+
+    @claimed("shared")
+    def test_a_queue_has_one_run_of_a_name_at_a_time(self: Any) -> None:
+        async def law() -> None:
+            journal = await self.opened()
+            (name,) = self.own("single")
+            first, second, other, third = self.own("first", "second", "other", "third")
+
+            async def begin(run_id: str, once: str) -> str:
+                header = {"graph": "g", "digest": "", "place": {"queue": name, "once": once}}
+                try:
+                    await self.append(journal, run_id, Entry("run", data=header))
+                except RunExists as error:
+                    return error.run_id
+                return run_id
+
+            require(await begin(first, "report") == first, "the first one was refused")
+            require(await begin(second, "report") == first, "the second one was not refused")
+            require(not journal.infos([second]), "the second one is there")
+            require(await begin(other, "mail") == other, "one of another name was refused")
+            await self.append(journal, first, Entry("ended", data={"status": "done"}))
+            require(await begin(third, "report") == third, "it was refused by one that has ended")
+            await self._forgotten(journal, [first, other, third])
+
+        self.wait(law())
+
+    @claimed("shared")
+    def test_a_run_that_is_debounced_gets_the_input_of_the_last_one(self: Any) -> None:
+        """As long as it has not begun; and it begins when no other has come for a while."""
+
+        async def law() -> None:
+            journal = await self.opened()
+            journal.take(10_000, 1.0)
+            (name,) = self.own("calm")
+            first, second, third, last = self.own("first", "second", "third", "last")
+
+            async def begin(run_id: str, n: int, start_at: float) -> str:
+                place = {"queue": name, "once": "save", "debounce_seconds": 5.0}
+                place |= {"start_at": start_at, "longest_seconds": 1e9}
+                header = {"graph": "g", "digest": "", "input": n, "place": place}
+                try:
+                    await self.append(journal, run_id, Entry("run", data=header))
+                except RunExists as error:
+                    return error.run_id
+                return run_id
+
+            require(await begin(first, 1, 50.0) == first, "the first one was refused")
+            require(await begin(second, 2, 55.0) == first, "the second one is a run of its own")
+            found = journal.entries(first)
+            require([each.data["input"] for each in found] == [2], f"it has {found}")
+            require(not journal.take(9, 54.0), "it began too soon")
+            require(list(journal.take(9, 55.0)) == [first], "it did not begin in time")
+            require(await begin(third, 3, 60.0) == third, "one that has begun got another input")
+            place = {"queue": name, "once": "save", "debounce_seconds": 5.0, "longest_seconds": 1.0}
+            header = {"graph": "g", "digest": "", "place": {**place, "start_at": 1e12}}
+            try:
+                await self.append(journal, last, Entry("run", data=header))
+            except RunExists as error:
+                require(error.run_id == third, f"it is {error.run_id}")
+            (info,) = journal.infos([third])
+            require(info.due < 1e11, "it waits for longer than it may")
+            await self._forgotten(journal, [first, third])
 
         self.wait(law())
 

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any, Final, cast
 
 from axil.plugin import make_component
@@ -49,11 +50,17 @@ def model_kit(component: Any, config: Mapping[str, Any]) -> tuple[type[Kit], dic
     from axil_testing.kit.models import ModelKit
     from axil_testing.stub.dialects import DIALECTS
 
-    if spoken[0] not in DIALECTS:
-        return Kit, {}, f'the stub does not speak "{spoken[0]}", but {", ".join(sorted(DIALECTS))}'
-
     def made(self: Any, server: Any) -> Any:
         return make_component(component, {**config, "base_url": server.url, "api_key": server.key})
+
+    if spoken[0] == "realtime":
+        if find_spec("websockets") is None:
+            return Kit, {}, "websockets is not installed: axil-testing[realtime]"
+        from axil_testing.kit.talks import TalkKit
+
+        return TalkKit, {"make": made}, ""
+    if spoken[0] not in DIALECTS:
+        return Kit, {}, f'the stub does not speak "{spoken[0]}", but {", ".join(sorted(DIALECTS))}'
 
     return ModelKit, {"dialect": spoken[0], "make": made}, ""
 

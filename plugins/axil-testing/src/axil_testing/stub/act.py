@@ -46,9 +46,17 @@ class Act:
     """The URL of a page that the text is from."""
     image: str = ""
     """An image that it makes: a PNG in base64. ``messages`` has none."""
+    audio: str = ""
+    """A recording that it makes, in base64; the text is what is said. ``chat`` and ``generate``."""
+    own: tuple[Mapping[str, Any], ...] = ()
+    """Items, blocks or parts of the provider's own tools, as the API has them, before the text;
+    ``chat`` has none.
+    """
     finish: str = ""
-    """``length`` or ``filter``; ``pause`` in ``messages``; empty: it is complete."""
-    usage: Mapping[str, int] = field(
+    """``length`` or ``filter``; ``pause`` in ``messages``; ``expired`` or ``cancelled`` in batches;
+    empty: it is complete.
+    """
+    usage: Mapping[str, float] = field(
         default_factory=lambda: {"input": 11, "output": 7, "cached": 3, "reasoning": 2}
     )
     status: int = 200

@@ -43,7 +43,9 @@ class Chat:
         for thought in pieces(act.thought, 2):
             yield self._chunk({"reasoning_content": thought})
         for word in act.words:
-            yield self._chunk({"content": word})
+            yield self._chunk({"audio": {"transcript": word}} if act.audio else {"content": word})
+        for piece in pieces(act.audio, 1):
+            yield self._chunk({"audio": {"id": "audio_1", "data": piece}})
         for word in pieces(act.refusal, 2):
             yield self._chunk({"refusal": word})
         if act.cited:
@@ -74,7 +76,7 @@ class Chat:
         yield event("[DONE]")
 
     def _chunk(
-        self, delta: Any, finish: str | None = None, usage: Mapping[str, int] | None = None
+        self, delta: Any, finish: str | None = None, usage: Mapping[str, float] | None = None
     ) -> bytes:
         choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
         chunk: dict[str, Any] = {
@@ -89,8 +91,12 @@ class Chat:
                 "prompt_tokens": usage["input"],
                 "completion_tokens": usage["output"],
                 "total_tokens": usage["input"] + usage["output"],
-                "prompt_tokens_details": {"cached_tokens": usage["cached"]},
+                "prompt_tokens_details": {
+                    "cached_tokens": usage["cached"],
+                    "cache_write_tokens": usage.get("written", 0),
+                },
                 "completion_tokens_details": {"reasoning_tokens": usage["reasoning"]},
+                **({"cost": usage["cost"]} if "cost" in usage else {}),
             }
         return event(chunk)
 
@@ -160,6 +166,9 @@ class Responses:
                 )
             output.append(item)
             yield self._event("response.output_item.done", output_index=0, item=item)
+        for item in act.own:
+            output.append(dict(item))
+            yield self._event("response.output_item.done", output_index=len(output) - 1, item=item)
         if act.text or act.refusal:
             yield from self._message(act, output)
         if act.image:
@@ -240,7 +249,7 @@ class Responses:
         self,
         output: Any,
         status: str,
-        usage: Mapping[str, int] | None = None,
+        usage: Mapping[str, float] | None = None,
         reason: str | None = None,
     ) -> dict[str, Any]:
         counted = usage and {
@@ -291,6 +300,7 @@ class Messages:
         at = 0
         usage = {
             "input_tokens": act.usage["input"] - act.usage["cached"],
+            "cache_creation_input_tokens": act.usage.get("written", 0),
             "cache_read_input_tokens": act.usage["cached"],
             "output_tokens": 1,
         }
@@ -313,6 +323,9 @@ class Messages:
                 {"type": "thinking", "thinking": "", "signature": ""},
                 [*thoughts, {"type": "signature_delta", "signature": act.sealed}],
             )
+            at += 1
+        for block in act.own:
+            yield from self._block(at, block, [])
             at += 1
         if act.finish == "pause":
             searched = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search"}
@@ -411,8 +424,12 @@ class Generate:
         """Yield parts of one candidate; the last piece says why it ends."""
         for part in pieces(act.thought, 2):
             yield self._chunk([{"text": part, "thought": True}])
+        for part in act.own:
+            yield self._chunk([dict(part)])
         for word in act.words:
             yield self._chunk([{"text": word}])
+        if act.audio:
+            yield self._chunk([{"inlineData": {"mimeType": "audio/wav", "data": act.audio}}])
         if act.image:
             yield self._chunk([{"inlineData": {"mimeType": "image/png", "data": act.image}}])
         sealed = {"thoughtSignature": act.sealed} if act.sealed else {}
@@ -443,7 +460,7 @@ class Generate:
         self,
         parts: list[dict[str, Any]],
         finish: str | None = None,
-        usage: Mapping[str, int] | None = None,
+        usage: Mapping[str, float] | None = None,
         cited: str = "",
     ) -> bytes:
         candidate: dict[str, Any] = {"content": {"role": "model", "parts": parts}, "index": 0}

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from axil_testing.stub.act import Act, strange
+from axil_testing.stub.batches import Batches, uploaded
 from axil_testing.stub.caching import PromptCache, front
 from axil_testing.stub.dialects import DIALECTS
 
@@ -39,6 +40,8 @@ class Asked:
     path: str
     headers: Mapping[str, str]
     body: Any
+    """A file that was uploaded: its bytes."""
+    method: str = "POST"
 
     @property
     def text(self) -> str:
@@ -74,6 +77,8 @@ class Stub:
         self.requests: list[Asked] = []
         self._delay = delay_seconds
         self._cache = PromptCache(marked=dialect == "messages") if caches else None
+        self.batches = Batches(self.dialect)
+        """The batches that were submitted, and how they go."""
         self.refuses: Callable[[Any], str] | None = None
         """Given the body of a request: why it is refused with 400; empty: it is not."""
         self.counted: list[tuple[int, int]] = []
@@ -165,18 +170,35 @@ class Stub:
         asked = await _read(reader)
         if asked is None:
             return False
-        act = self._acts.pop(0) if self._acts else Act(text="OK")
         self.requests.append(asked)
+        line = _Line(reader, writer)
+        if self.batches.takes(asked.path):
+            return await self._batched(asked, line)
+        act = self._next_act()
         if self._cache is not None:
             tokens, cached = self._cache.asked(front(asked.body))
             self.counted.append((tokens, cached))
             act = replace(act, usage={**act.usage, "input": tokens, "cached": cached})
-        line = _Line(reader, writer)
         try:
             return await self._answer(act, asked, line)
         except _Left:
             self._tally.left += 1
             return False
+
+    def _next_act(self) -> Act:
+        return self._acts.pop(0) if self._acts else Act(text="OK")
+
+    async def _batched(self, asked: Asked, line: _Line) -> bool:
+        """Answer a request for files or batches; return whether the connection stays open."""
+        given = self.batches.respond(asked.method, asked.path, asked.body, self._next_act)
+        if given is None:
+            return False
+        try:
+            await line.whole(*given)
+        except _Left:
+            self._tally.left += 1
+            return False
+        return True
 
     async def _answer(self, act: Act, asked: Asked, line: _Line) -> bool:
         await line.wait(self._delay + act.delay_seconds)
@@ -255,7 +277,7 @@ class _Line:
 
     async def whole(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
         """Send an answer in one piece."""
-        data = json.dumps(body).encode()
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
         more = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         head = (
             f"HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\ncontent-length: "
@@ -304,8 +326,11 @@ async def _read(reader: asyncio.StreamReader) -> Asked | None:
         for name, _, value in (line.partition(":") for line in lines if line)
     }
     data = await reader.readexactly(int(headers.get("content-length", "0")))
-    body = json.loads(data) if data else None
-    return Asked(path=first.split(" ")[1], headers=headers, body=body)
+    kind = headers.get("content-type", "")
+    is_form = kind.startswith("multipart/form-data")
+    body = uploaded(kind, data) if is_form else json.loads(data) if data else None
+    method, path, _ = first.split(" ")
+    return Asked(path=path, headers=headers, body=body, method=method)
 
 
 def _embedded(body: Any) -> dict[str, Any]:

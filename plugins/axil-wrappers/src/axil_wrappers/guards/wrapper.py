@@ -82,6 +82,7 @@ class Guarded(Wrapper[GuardedConfig]):
     """
 
     type = "guard"
+    repeats = writes = None
     Config = GuardedConfig
     examples: ClassVar[Any] = (
         {"output": ["pii"], "action": "mask"},

@@ -14,10 +14,13 @@ from axil import MISSING, Limits, NodeFailed, Result, RootGraph, run_sync, safe_
 from evofabric.absent import Unsupported
 from evofabric.core.console import Console
 from evofabric.core.graph.nodes import body_of, fields_of, own_state, stamped
+from evofabric.core.graph.staying import without_stale
 from evofabric.core.graph.streaming import settled
 from evofabric.core.typing import DEFAULT_EDGE_GROUP, GraphMode, NodeActionMode, SpecialNode
 
 _ENDS = (SpecialNode.START.value, SpecialNode.END.value)
+_TOO_LONG = "AX415"
+"""The id of the error that a run took longer than its limit."""
 
 
 class GraphBuilder:
@@ -143,6 +146,9 @@ class GraphBuilder:
         if auto_conn_end:
             edges += [(name, "end", "", None) for name in self._nodes if name not in leading]
         routers = [(s, ask, t, _group(group)) for s, ask, t, group in self._routers]
+        merging = {name for name, given in self._nodes.items() if given["merge"]}
+        waiting = {n for n, given in self._nodes.items() if given["mode"] is NodeActionMode.ALL}
+        edges = without_stale(edges, routers, waiting - merging)
         single = _with_single_sources(edges, routers)
         for name, given in self._nodes.items():
             each = given["mode"] is NodeActionMode.ANY or (name in single and not given["merge"])
@@ -155,6 +161,7 @@ class GraphBuilder:
                 join="each" if each else None,
                 merge=merge or None,
             )
+            graph.set_cycle_limit(name, None)
         ends = {"start": "entry", "end": "exit"}
         if max_turn:  # the end counts, too
             graph.create_node(_nothing, name="end", join="each")
@@ -268,10 +275,10 @@ class GraphEngine:
         self._fields = list(schema_of(builder.state_schema).fields)
 
     async def run(self, inputs: Any = None) -> Any:
-        """Run once: the state at the end.
+        """Run once: the state at the end, or, where ``max_turn`` was met, so far.
 
         A person is asked on the console. Raises: EngineError, whose cause is what a node raised;
-        axil's own errors, of which ``LimitReached`` is none where ``max_turn`` was met.
+        TimeoutError; axil's own errors.
         """
         given = stamped(fields_of(inputs, "the input", self._fields), None)
         result: Result = await self.axil.run(given, channel=Console())
@@ -280,6 +287,8 @@ class GraphEngine:
             raise EngineError(
                 f"GraphEngine encountered an error during processing node: {result.error}"
             ) from result.error.__cause__
+        if result.error is not None and result.error.id == _TOO_LONG:
+            raise TimeoutError(str(result.error)) from result.error
         if result.error is not None and result.status != "limited":
             raise result.error
         return own_state(result.state)

@@ -331,8 +331,11 @@ class Agent(Prompting):
         return {}
 
     def _alone(self) -> Any:
-        """Give an agent without a graph, which asks for what this one would."""
-        keys = {**(descriptions(self.output_keys) or {}), **(self.pushed or {})}
+        """Give an agent without a graph, which asks for what this one would.
+
+        A reply has to have what edges carry; without edges, what is pushed.
+        """
+        keys = descriptions(self.output_keys) or self.pushed
         return self._prompted(
             ObservingSingleAgent(
                 askable(self._model), name=self.name, output_keys=keys, **self.core_settings()

@@ -1,0 +1,1 @@
+"""Embedders and rerankers of services, by plain HTTP."""

@@ -1,0 +1,1 @@
+"""Agent Spec: agents and flows, as Oracle specifies them openly."""

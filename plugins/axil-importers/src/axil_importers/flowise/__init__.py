@@ -1,0 +1,1 @@
+"""Flowise: agentflows, and chatflows."""

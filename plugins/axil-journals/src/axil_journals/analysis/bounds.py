@@ -1,0 +1,394 @@
+"""The most that a run may use, by its limits, and its likely use, by recorded runs.
+
+Counted are the calls that agents, switches and judges of axil make; what functions and tools ask of
+models by themselves is not known. Tries over again of a service are no further calls.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from axil.plugin import CycleBody, Plan, PlanNode, ResolvedNode, SubgraphBody
+
+if TYPE_CHECKING:
+    from axil_journals.journal import Entry, RunInfo
+
+_MOST_RUNS: Final = 20
+_MOST_READ: Final = 200
+"""Runs that are looked at, to find those of a graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The most of something, and why."""
+
+    most: float | None
+    """None: nothing bounds it."""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBound:
+    """The most that one node does in a run."""
+
+    path: str
+    firings: float | None
+    model_calls: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """The most that a run may use; a run that would use more ends with an error."""
+
+    firings: Bound
+    model_calls: Bound
+    output_tokens: Bound
+    tokens: Bound
+    cost: Bound
+    seconds: Bound
+    nodes: tuple[NodeBound, ...] = ()
+    """Nodes that ask models."""
+
+
+@dataclass(frozen=True, slots=True)
+class Likely:
+    """One number of recorded runs."""
+
+    median: float
+    most: float
+    """Of nine runs in ten at most this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """The use of recorded runs that were done."""
+
+    runs: int
+    same: bool
+    """True if they were runs of this version of the graph."""
+    firings: Likely
+    model_calls: Likely
+    tokens: Likely
+    cost: Likely
+    seconds: Likely
+
+
+# -- the most
+
+_NONE: Final = "nothing bounds it"
+
+
+class _Sum:
+    """A sum of which parts may be unknown."""
+
+    def __init__(self) -> None:
+        self.most: float | None = 0
+        self.why = ""
+
+    def add(self, amount: float | None, why: str) -> None:
+        if amount is None:
+            self.why = self.why or why
+            self.most = None
+        elif self.most is not None:
+            self.most += amount
+
+    def bound(self, cap: float | None = None, by: str = "") -> Bound:
+        if cap is not None and (self.most is None or cap < self.most):
+            return Bound(cap, by)
+        return Bound(self.most, self.why)
+
+
+def bounds_of(plan: Plan) -> Bounds:
+    """Return the most that a run of a plan may use. Cost: the size of the plan."""
+    limits = plan.graph.spec.limits
+    firings, calls, output, seconds = _Sum(), _Sum(), _Sum(), _Sum()
+    nodes: list[NodeBound] = []
+    most_of_one = 0.0
+    for path, vertex, times, why in _firings(plan):
+        repeats, repeated = _repeats(vertex)
+        inside = _times(repeats, 1) if vertex.wrappers else 0  # an item of a map is a firing
+        if inside is None:
+            why = f"{path}: {repeated}"
+        firings.add(_times(times, None if inside is None else 1 + inside), why)
+        asked = _calls(vertex)
+        if asked != 0:
+            each = _times(asked, repeats)
+            reason = f"{path}: {repeated or 'how often it asks a model is not known'}"
+            if asked is not None and times is None:
+                reason = why
+            total = _times(each, times)
+            calls.add(total, reason)
+            nodes.append(NodeBound(path, times, total))
+            most_of_one = math.inf if each is None else max(most_of_one, each)
+            size = getattr(vertex.component, "output_tokens", None)
+            output.add(
+                _times(total, size),
+                reason if total is None else f"{path}: no max_tokens in its model_settings",
+            )
+        if getattr(vertex.own, "mode", "") not in ("inline", "scope"):
+            timed = next((s for w in reversed(vertex.wrappers) if (s := _seconds(w))), None)
+            seconds.add(_times(timed, times), f"{path}: no timeout")
+    cap = limits.firings
+    capped = None if cap is None or most_of_one == math.inf else cap * most_of_one
+    tokens = _Sum()
+    tokens.add(0 if calls.most == 0 else None, "no limits.tokens")
+    cost = _Sum()
+    cost.add(0 if calls.most == 0 else None, "no limits.cost")
+    return Bounds(
+        firings=firings.bound(cap, "limits.firings"),
+        model_calls=calls.bound(capped, "limits.firings"),
+        output_tokens=output.bound(limits.tokens, "limits.tokens"),
+        tokens=tokens.bound(limits.tokens, "limits.tokens"),
+        cost=cost.bound(limits.cost, "limits.cost"),
+        seconds=seconds.bound(limits.seconds, "limits.seconds"),
+        nodes=tuple(nodes),
+    )
+
+
+def _times(one: float | None, other: float | None) -> float | None:
+    if one == 0 or other == 0:
+        return 0
+    return None if one is None or other is None else one * other
+
+
+def _seconds(wrapper: object) -> float | None:
+    found = getattr(wrapper, "seconds", None)
+    return found if isinstance(found, (int, float)) else None
+
+
+def _repeats(vertex: ResolvedNode) -> tuple[float | None, str]:
+    """Return how often its wrappers may run a node, and why that is not known."""
+    times: float | None = 1
+    for wrapper in vertex.wrappers:
+        repeats = getattr(wrapper, "repeats", None)
+        if repeats is None:
+            return None, f"{type(wrapper).__name__} does not say how often it runs it"
+        times = _times(times, repeats)
+    return times, ""
+
+
+def _calls(vertex: ResolvedNode) -> float | None:
+    """Return how often a node may ask a model in one firing; None: unknown."""
+    judge = getattr(vertex.component, "judge", None)
+    if judge is not None:
+        return getattr(judge, "model_calls", None)
+    return getattr(vertex.component, "model_calls", 0)
+
+
+@dataclass(slots=True)
+class _Scope:
+    """One scope, and how often it runs."""
+
+    plan: Plan
+    path: str
+    times: float | None
+    why: str
+
+
+def _firings(plan: Plan) -> Iterator[tuple[str, ResolvedNode, float | None, str]]:
+    """Yield each node that is no graph and no cycle: its path, how often it fires, and why that is
+    not bounded.
+    """
+    stack = [_Scope(plan, "", 1, "")]
+    while stack:
+        scope = stack.pop()
+        fired: list[float | None] = []
+        incoming: dict[int, list[int]] = {}
+        ports: dict[int, int] = {}
+        for port in scope.plan.ports:
+            ports[port.node] = ports.get(port.node, 0) + 1
+        for node in scope.plan.nodes:
+            for arc in node.out:
+                if arc.port >= 0:
+                    incoming.setdefault(scope.plan.ports[arc.port].node, []).append(node.index)
+        outside: dict[int, int] = {}
+        for arc in scope.plan.entries.values():
+            if arc.port >= 0:
+                at = scope.plan.ports[arc.port].node
+                outside[at] = outside.get(at, 0) + 1
+        for node in scope.plan.nodes:
+            once = _once(scope.plan, node, ports, incoming, outside, fired)
+            fired.append(once)
+            why = scope.why or f"{scope.path}{node.name} may fire any number of times"
+            times = _times(once, scope.times)
+            vertex = node.vertex
+            if isinstance(vertex.body, CycleBody):
+                rounds, reason = _rounds(vertex.body)
+                inner = vertex.body.body(_door(vertex.body))
+                stack.append(_Scope(inner, scope.path, _times(times, rounds), scope.why or reason))
+                continue
+            yield f"{scope.path}{node.name}", vertex, times, why
+            body = vertex.own if vertex.own is not None else vertex.body
+            if isinstance(body, SubgraphBody):
+                repeats, repeated = _repeats(vertex)
+                path = f"{scope.path}{node.name}/"
+                reason = scope.why or (f"{path[:-1]}: {repeated}" if repeated else "")
+                stack.append(_Scope(body.plan, path, _times(times, repeats), reason))
+
+
+def _once(
+    plan: Plan,
+    node: PlanNode,
+    ports: Mapping[int, int],
+    incoming: Mapping[int, list[int]],
+    outside: Mapping[int, int],
+    fired: Sequence[float | None],
+) -> float | None:
+    """Return how often a node fires in one round of its scope."""
+    flat = plan.flat_limits.get(node.index)
+    if flat is not None:
+        return flat.rounds
+    if not node.vertex.join.per_token:
+        return max(1, ports.get(node.index, 0))
+    total: float = outside.get(node.index, 0) + (node.index == plan.entry)
+    for source in incoming.get(node.index, ()):
+        amount = fired[source] if source < len(fired) else None
+        if amount is None:
+            return None
+        total += amount
+    return max(1, total)
+
+
+def _door(body: CycleBody) -> int:
+    doors = [edge.target for edge in body.entrances() if edge.trigger]
+    return doors[0] if doors else body.members[0]
+
+
+def _rounds(body: CycleBody) -> tuple[float | None, str]:
+    """Return how often a cycle turns at most, and why that is not bounded."""
+    most: float = 0
+    for edge in body.entrances():
+        if not edge.trigger:
+            continue
+        vertex = body.graph.vertices[edge.target]
+        rounds = body.graph.cycle_limit(vertex.name).rounds
+        if rounds is None:
+            own = getattr(vertex.component, "most", None)  # a controller that counts by itself
+            rounds = own + 1 if isinstance(own, int) and own > 0 else None
+        if rounds is None:
+            return None, f"{body.name} has no limit of rounds"
+        most = max(most, rounds)
+    return most, ""
+
+
+# -- the likely
+
+
+class Recorded(Protocol):
+    """The part of a journal that an estimate reads."""
+
+    def runs(self) -> Sequence[RunInfo]: ...
+    def entries(self, run_id: str, /) -> Iterable[Entry]: ...
+
+
+def estimate(journal: Recorded, plan: Plan) -> Estimate | None:
+    """Return what the last runs of a graph used that were done; None: there are none.
+
+    Runs of this version of the graph count; where there are none, those of other versions.
+    """
+    digest, name = plan.graph.digest, plan.graph.spec.id
+    done = (info for info in journal.runs() if info.status == "done" and info.graph == name)
+    same: list[tuple[float, ...]] = []
+    others: list[tuple[float, ...]] = []
+    for read, info in enumerate(done):
+        if read >= _MOST_READ or len(same) >= _MOST_RUNS:
+            break
+        is_same, used = _used(journal.entries(info.run_id), digest)
+        (same if is_same else others).append(used)
+    found = same or others[:_MOST_RUNS]
+    if not found:
+        return None
+    firings, calls, tokens, cost, seconds = map(_likely, zip(*found, strict=True))
+    return Estimate(
+        runs=len(found),
+        same=bool(same),
+        firings=firings,
+        model_calls=calls,
+        tokens=tokens,
+        cost=cost,
+        seconds=seconds,
+    )
+
+
+def _used(entries: Iterable[Entry], digest: str) -> tuple[bool, tuple[float, ...]]:
+    """Return whether a run was one of this graph, and what it used."""
+    is_same, calls, seconds = False, 0, 0.0
+    used: dict[str, Any] = {}
+    for entry in entries:
+        data = entry.data
+        used.update(data.get("used", {}))
+        seconds = max(seconds, float(data.get("at", 0.0)))
+        if entry.kind == "run":
+            is_same = data.get("digest") == digest
+        elif entry.kind == "step":
+            calls += _is_reply(data.get("value"))
+    tokens = sum(used.get("tokens", {}).values())
+    numbers = used.get("firings", 0), calls, tokens, used.get("cost", 0.0), seconds
+    return is_same, tuple(map(float, numbers))
+
+
+def _is_reply(value: object) -> bool:
+    """Return whether a step was a call of a model, by the form of its result."""
+    return isinstance(value, Mapping) and {"text", "usage"} <= value.keys()
+
+
+def _likely(numbers: Sequence[float]) -> Likely:
+    ordered = sorted(numbers)
+    at = min(len(ordered) - 1, math.ceil(0.9 * len(ordered)) - 1)
+    middle = len(ordered) // 2
+    median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    return Likely(median, ordered[at])
+
+
+# -- shown
+
+_WORDS: Final = {
+    "firings": "firings",
+    "model_calls": "model calls",
+    "output_tokens": "output tokens",
+    "tokens": "tokens",
+    "cost": "money",
+    "seconds": "seconds",
+}
+
+
+def bound_lines(bounds: Bounds, likely: Estimate | None) -> Iterator[str]:
+    """Yield the most, and the likely, as lines for people."""
+    yield "  at most, and likely:" if likely is not None else "  at most:"
+    for name, word in _WORDS.items():
+        bound: Bound = getattr(bounds, name)
+        if name == "output_tokens" and bounds.tokens.most is not None:
+            continue
+        most = f"not bounded ({bound.why})" if bound.most is None else _number(bound.most)
+        if bound.most is not None and bound.why:
+            most += f" ({bound.why})"
+        guess: Likely | None = getattr(likely, name, None)
+        line = f"    {word:<14} {most}"
+        if guess is not None:
+            line += f"; likely {_number(guess.median)}, in 9 of 10 runs up to {_number(guess.most)}"
+        yield line
+    if likely is not None:
+        of = "this version" if likely.same else "other versions"
+        yield f"    by {likely.runs} recorded run{'s' if likely.runs != 1 else ''} of {of}"
+
+
+def bound_data(bounds: Bounds | None, likely: Estimate | None = None) -> dict[str, Any]:
+    """Return the same as plain data."""
+    return {
+        "most": None if bounds is None else asdict(bounds),
+        "likely": None if likely is None else asdict(likely),
+    }
+
+
+def _number(value: float) -> str:
+    """Return a number for people.
+
+    >>> _number(1234567.0), _number(0.00412), _number(2.5)
+    ('1,234,567', '0.0041', '2.5')
+    """
+    if value == int(value):
+        return f"{int(value):,}"
+    return f"{value:,.1f}" if value >= 1 else f"{value:.2g}"

@@ -1,0 +1,249 @@
+"""Proofs that conditions can never hold together, as far as they can be found.
+
+A formula is plain data: ``True``, ``False``, ``("and", …)``, ``("or", …)``, ``("not", formula)``,
+or an atom ``(operation, path, constant)``; what nothing is known about is ``("?", name)``. A path
+is ``("message", "score")``, ``("text",)`` or ``("state", "mode")``; ``("len", …)`` before one is
+its length. Each comparison with what is missing is false.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast
+
+Formula: TypeAlias = Any
+Path = tuple[str | int, ...]
+Atom = tuple[Any, ...]
+
+_MOST_CUBES: Final = 64
+_COMPARISONS: Final[Mapping[str, Callable[[Any, Any], object]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_ORDER: Final = ("<", "<=", ">", ">=")
+_TURNED: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The values that a path may have."""
+
+    type: str = ""
+    """A type of JSON; empty: unknown."""
+    values: tuple[object, ...] | None = None
+    """All of them; None: unknown."""
+
+
+Domains = Callable[[Path], Domain | None]
+
+
+class _TooMany(Exception):
+    pass
+
+
+def anything(path: Path) -> None:
+    """Give no domain: nothing is known of a path."""
+
+
+def never(formulas: Sequence[Formula], domains: Domains = anything) -> bool:
+    """Return whether it is proved that formulas never hold together.
+
+    >>> never([(">", ("len", "text"), 9), ("<", ("len", "text"), 5)])
+    True
+    >>> never([("==", ("message", "a"), 1), ("==", ("message", "b"), 2)])
+    False
+    """
+    try:
+        return not any(_may_hold(cube, domains) for cube in _cubes(("and", *formulas), True))
+    except _TooMany:
+        return False
+
+
+def atoms(formula: Formula) -> Iterator[Atom]:
+    """Yield the atoms of a formula, those that nothing is known about included."""
+    stack = [formula]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, bool):
+            continue
+        if one[0] in ("and", "or", "not"):
+            stack.extend(one[1:])
+        else:
+            yield one
+
+
+def renamed(formula: Formula, roots: Mapping[str, str]) -> Formula:
+    """Return a formula whose paths begin at other roots."""
+    if isinstance(formula, bool) or formula[0] == "?":
+        return formula
+    if formula[0] in ("and", "or", "not"):
+        return (formula[0], *(renamed(part, roots) for part in formula[1:]))
+    path: Path = formula[1]
+    at = 1 if path[0] == "len" else 0
+    root = path[at]
+    moved = (*path[:at], roots.get(str(root), root), *path[at + 1 :])
+    return (formula[0], moved, *formula[2:])
+
+
+Cube = list[tuple[Atom, bool]]
+
+
+def _cubes(formula: Formula, positive: bool) -> list[Cube]:
+    """Return the ways in which a formula may hold. Raises: _TooMany."""
+    if isinstance(formula, bool):
+        return [[]] if formula is positive else []
+    kind = formula[0]
+    if kind == "not":
+        return _cubes(formula[1], not positive)
+    if kind not in ("and", "or"):
+        return [[(formula, positive)]]
+    if (kind == "or") is positive:
+        found = [cube for part in formula[1:] for cube in _cubes(part, positive)]
+    else:
+        found: list[Cube] = [[]]
+        for part in formula[1:]:
+            more = _cubes(part, positive)
+            if len(found) * len(more) > _MOST_CUBES:
+                raise _TooMany
+            found = [[*cube, *each] for cube in found for each in more]
+    if len(found) > _MOST_CUBES:
+        raise _TooMany
+    return found
+
+
+def _may_hold(cube: Cube, domains: Domains) -> bool:
+    signs: dict[str, bool] = {}
+    by_path: dict[Path, Cube] = {}
+    for atom, positive in cube:
+        if signs.setdefault(repr(atom), positive) is not positive:
+            return False
+        if atom[0] != "?":
+            by_path.setdefault(atom[1], []).append((atom, positive))
+    return all(_path_may(path, own, domains(path)) for path, own in by_path.items())
+
+
+def _path_may(path: Path, cube: Cube, domain: Domain | None) -> bool:
+    values = _values(cube, domain)
+    if values is not None:
+        return any(all(_fits(atom, value, sign) for atom, sign in cube) for value in values) or (
+            # it may be missing
+            not any(sign for _, sign in cube) and path[:2] != ("len", "text")
+        )
+    return _interval_may(path, cube)
+
+
+def _values(cube: Cube, domain: Domain | None) -> Sequence[object] | None:
+    """Return all values that are left to try; None: too many."""
+    if domain is not None and domain.values is not None:
+        return domain.values
+    for atom, positive in cube:
+        operation = atom[0]
+        if positive and operation == "==":
+            return [atom[2]]
+        if positive and operation == "in" and isinstance(atom[2], list):
+            return cast("list[object]", atom[2])
+        if positive and operation == "names" and domain is not None and domain.type == "string":
+            return cast("tuple[object, ...]", atom[2])
+    return None
+
+
+def _fits(atom: Atom, value: Any, positive: bool) -> bool:
+    """Return whether a value may make an atom true, or false; what is not known may."""
+    holds = holds_for(atom, value)
+    return holds is None or holds is positive
+
+
+def holds_for(atom: Atom, value: Any) -> bool | None:
+    """Return whether an atom holds for a value; None: that is not known."""
+    operation = atom[0]
+    try:
+        if operation in _COMPARISONS:
+            return bool(_COMPARISONS[operation](value, atom[2]))
+        if operation == "truth":
+            return bool(value)
+        if operation == "names":
+            return value in atom[2] if isinstance(value, str) else None
+        if operation == "in":
+            where = atom[2]
+            return (
+                isinstance(value, str) and value in where
+                if isinstance(where, str)
+                else (value in where)
+            )
+        if operation == "not in":
+            return not holds_for(("in", *atom[1:]), value)
+        if operation in ("has", "lacks") and isinstance(value, str):
+            word = atom[2]
+            return (isinstance(word, str) and word in value) is (operation == "has")
+        if operation == "has folded" and isinstance(value, str):
+            return atom[2] in value.lower()
+    except TypeError:
+        return False
+    return None
+
+
+def _interval_may(path: Path, cube: Cube) -> bool:
+    """Return whether some number, or some text, is within all bounds."""
+    ordered = [
+        (atom[0], atom[2], sign) for atom, sign in cube if atom[0] in _ORDER and _is_number(atom[2])
+    ]
+    is_number = path[0] == "len" or any(sign for _, _, sign in ordered)
+    if not is_number or (
+        path[0] == "len" and path[:2] != ("len", "text") and not any(sign for _, _, sign in ordered)
+    ):
+        return True
+    low, high = (0.0 if path[0] == "len" else float("-inf")), float("inf")
+    low_open = high_open = False
+    for operation, bound, sign in ordered:
+        if not sign:
+            operation = _TURNED[operation]
+        if operation in (">", ">="):
+            if (bound, operation == ">") > (low, low_open):
+                low, low_open = bound, operation == ">"
+        elif (bound, operation == "<=") < (high, not high_open):
+            high, high_open = bound, operation == "<"
+    if low == high:
+        return not (low_open or high_open)
+    if path[0] == "len" and low_open and high_open and high - low <= 1:
+        return False
+    return low < high
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+
+
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "integer": (int, float),
+    "number": (int, float),
+    "boolean": (bool, int, float),  # True equals 1
+    "array": (list, tuple),
+    "object": (dict,),
+    "null": (type(None),),
+}
+
+
+def type_conflict(formula: Formula, domains: Domains) -> tuple[Path, str, object] | None:
+    """Return a path that is compared with a constant of a type it never has: path, type, constant.
+
+    >>> type_conflict((">", ("message", "score"), "high"), lambda path: Domain("integer"))
+    (('message', 'score'), 'integer', 'high')
+    """
+    for atom in atoms(formula):
+        if atom[0] not in _COMPARISONS or atom[0] == "!=":
+            continue
+        domain = domains(atom[1])
+        known = _TYPES.get(domain.type) if domain is not None else None
+        if domain is None or known is None or isinstance(atom[2], known):
+            continue
+        if domain.type in ("integer", "number") and isinstance(atom[2], bool):
+            continue
+        return atom[1], domain.type, atom[2]
+    return None

@@ -1,0 +1,208 @@
+"""Laws of the page in a hand's own time: a press takes 80 ms, a click follows what is typed at
+once, and each answer of the server comes 300 ms late.
+
+The delay is in the page's own ``fetch``: a route of the browser's would hold streams back whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import ADA, greeting
+from .hostile import apart
+from .site import Site, served_site, site, thorough
+from .test_editor import FLOW
+from .test_work import button, node, on_line, until
+
+__all__ = ["served_site", "site"]
+
+PRESS = 80
+"""Milliseconds."""
+LATE = """
+const ask = window.fetch
+window.fetch = async (...given) => {
+  const answer = await ask(...given)
+  await new Promise((done) => setTimeout(done, 300))
+  return answer
+}
+"""
+BUSY = """\
+version: 1
+graph:
+  start: [talker]
+  end: [talker]
+  nodes:
+    - id: talker
+      type: agent
+      config: {model: {type: scripted, default: {text: more, delay: 0.04}}, instructions: Talk.}
+  edges:
+    - {from: talker, to: talker}
+  cycle_limits: {talker: {rounds: 100000}}
+"""
+
+
+@pytest.fixture
+def late(site: Site) -> Iterator[Site]:
+    """The site, with a window whose answers are late."""
+    before = site.page
+    context = site.browser.new_context(viewport={"width": 1400, "height": 1000})
+    context.add_init_script(LATE)
+    site.page = context.new_page()
+    site.page.set_default_timeout(10_000)
+    site.page.on("pageerror", lambda error: site.faults.append(str(error)))
+    site.page.goto(f"{site.address}/#token={ADA}")
+    site.page.get_by_role("heading", name="Runs", exact=True).wait_for()
+    yield site
+    context.close()
+    site.page = before
+
+
+def press(found: Any) -> None:
+    found.click(delay=PRESS)
+
+
+def begun(site: Site, workflow: str, input: Any, path: str = "runs") -> str:
+    """Start a run as another window does."""
+    named = "name" if path == "edit/run" else "workflow"
+    body = json.dumps({named: workflow, "input": input})
+    headers = {"authorization": f"Bearer {ADA}", "content-type": "application/json"}
+    options = json.dumps({"method": "POST", "body": body, "headers": headers})
+    script = f"fetch('/v1/{path}', {options}).then((answer) => answer.json())"
+    return site.page.evaluate(script)["run_id"]
+
+
+def runs_of(site: Site, workflow: str) -> list[Any]:
+    headers = json.dumps({"authorization": f"Bearer {ADA}"})
+    path = f"/v1/runs?workflow={workflow}"
+    return site.page.evaluate(f"fetch('{path}', {{headers: {headers}}}).then((a) => a.json())")[
+        "runs"
+    ]
+
+
+@thorough
+def test_in_a_browser_a_start_waits_for_its_files_and_is_one_run(
+    late: Site, tmp_path: Path
+) -> None:
+    page, text = late.page, tmp_path / "tale.txt"
+    text.write_text("Once upon a ti", "utf-8")
+    late.go("start=count")
+    source = page.get_by_label("source")
+    source.click()
+    page.keyboard.type("attachments/tale.txt")
+    page.locator("#files").set_input_files(text)
+    press(button(page, "Start"))
+    press(button(page, "Start"))
+    page.get_by_text("done", exact=True).first.wait_for()
+    assert len(runs_of(late, "count")) == 1
+
+
+@thorough
+def test_in_a_browser_a_message_is_sent_once_and_the_next_is_written_meanwhile(late: Site) -> None:
+    page = late.page
+    late.go("chat=&workflow=desk")
+    page.get_by_role("heading", name="A chat with desk").wait_for()
+    page.get_by_label("message").click()
+    page.keyboard.type("What do kettles cost?")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    page.keyboard.type("A second question")
+    page.get_by_label("assistant").get_by_text("Kettles cost 40.").wait_for()
+    until(page, "!document.querySelector('.say .primary').disabled")
+    assert page.get_by_label("message").input_value() == "A second question"
+    press(button(page, "Send"))
+    page.get_by_label("assistant").get_by_text("You asked about kettles before.").wait_for()
+    assert page.get_by_label("conversation").inner_text().count("What do kettles cost?") == 1
+    assert len(runs_of(late, "desk")) == 2
+
+
+@thorough
+def test_in_a_browser_an_answer_is_typed_while_other_questions_come(late: Site) -> None:
+    page = late.page
+    run_id = begun(late, "refund", {"amount": 1})
+    late.go("inbox")
+    card = page.locator("section", has=page.get_by_role("link", name=run_id)).first
+    card.get_by_label("answer").click()
+    page.keyboard.type("glad")
+    other = begun(late, "refund", {"amount": 2})
+    page.get_by_role("link", name=other).wait_for()
+    page.keyboard.type("ly")
+    press(button(card, "Answer"))
+    page.get_by_role("link", name=run_id).wait_for(state="detached")
+    page.goto(f"{late.address}/#run={run_id}")
+    page.locator("aside").get_by_text("1: gladly").wait_for()
+    late.go(f"run={other}")
+    page.get_by_role("region", name="question").get_by_label("answer").click()
+    page.keyboard.type("no")
+    press(button(page, "Answer"))
+    page.locator("aside").get_by_text("2: no").wait_for()
+    assert page.locator("p.problem").count() == 0
+
+
+@thorough
+def test_in_a_browser_a_run_that_goes_on_takes_presses(late: Site) -> None:
+    page = late.page
+    (late.folder / "busy.yaml").write_text(BUSY, "utf-8")
+    run_id = begun(late, "busy.yaml", "x", "edit/run")
+    late.go(f"run={run_id}")
+    page.get_by_text("rounds").first.wait_for()
+    press(page.locator("svg .node").last)
+    page.get_by_text("settings", exact=True).wait_for()
+    for found in (page.get_by_text("settings", exact=True), button(page, "Cancel")):
+        # by hand: what is drawn again and again never lies still for a click of playwright's
+        while (place := found.bounding_box()) is None:  # it is drawn just now
+            pass
+        page.mouse.move(place["x"] + 10, place["y"] + 5)
+        page.mouse.down()
+        page.wait_for_timeout(PRESS)
+        page.mouse.up()
+        page.locator("aside details[open]", has_text="settings").wait_for()
+    page.get_by_text("cancelled", exact=True).first.wait_for()
+
+
+@thorough
+def test_in_a_browser_what_was_changed_last_is_saved(late: Site) -> None:
+    page, file = late.page, late.folder / "pressed.yaml"
+    more = "    - {id: b, type: passthrough}\n  end: [b]\n  edges: [{from: a, to: b}]\n"
+    file.write_text(FLOW + more, "utf-8")
+    late.go("edit=pressed.yaml")
+    node(page, "b").wait_for()
+    on_line(page, "edge a to b")
+    page.get_by_label("taken when").select_option("keyword")
+    page.get_by_label("any", exact=True).click()
+    page.keyboard.type("yes")
+    press(button(page, "Save"))
+    press(button(page, "Save"))
+    for _ in range(100):
+        if "yes" in file.read_text("utf-8"):
+            break
+        page.wait_for_timeout(50)
+    assert "keyword" in file.read_text("utf-8")
+    assert "yes" in file.read_text("utf-8")
+    page.get_by_text("no findings · saved").wait_for()
+    assert page.locator("p.problem").count() == 0
+
+
+@thorough
+def test_in_a_browser_runs_are_searched_marked_and_compared_in_one_go(late: Site) -> None:
+    page = late.page
+    for name in ("ann", "bob"):
+        own: dict[str, Any] = {"journal": late.journal, "run_id": f"of-{name}"}
+        apart(lambda own=own, name=name: greeting().invoke({"name": name}, **own))
+    late.go("")
+    search = page.get_by_label("Search", exact=True)
+    search.click()
+    page.keyboard.type("of-")
+    for name in ("ann", "bob"):
+        press(page.get_by_label(f"mark of-{name}"))
+    press(page.get_by_role("button", name="Compare"))
+    page.get_by_text("Hello Bob").first.wait_for()
+    late.go("")
+    search.click()
+    page.keyboard.type("of-ann")
+    press(page.get_by_role("listitem").first.get_by_role("link").first)
+    page.wait_for_url("**/*run=of-ann")

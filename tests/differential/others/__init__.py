@@ -1,0 +1,1 @@
+"""Random programs of other systems: as axil runs them, and as they do."""
