@@ -468,6 +468,54 @@ def size(url: str, ended: int = 100_000, waiting: int = 1_000_000) -> None:
     journal.close()
 
 
+def pages(url: str, sizes: Sequence[int] = (10_000, 1_000_000, 10_000_000)) -> None:
+    """Measure lists of runs: of ever more that have ended, beside a hundredth that wait."""
+    journal = PostgresJournal(url, tables="pages")
+    rows = journal.writer.database.rows
+    insert = (
+        "with made as (insert into runs (run, graph, status, epoch, due, begun, touched) "
+        "select %(name)s || n, 'chain', %(status)s, 1, null, n, n "
+        "from generate_series(%(first)s::bigint, %(last)s) as n returning 1) "
+        "select count(*) from made"
+    )
+    there = 0
+    for size in sizes:
+        for name, status, first, last in (
+            ("e", "done", there, size),
+            ("w", "paused", there // 100, size // 100),
+        ):
+            given = {"name": name, "status": status, "first": first + 1, "last": last}
+            rows(insert, given)
+        there = size
+        rows("vacuum analyze runs")
+        print(f"{size:,} ended, {size // 100:,} waiting")
+        asked: dict[str, Callable[[], Any]] = {
+            "the first page": lambda: journal.runs(limit=50),
+            "a page from the middle": lambda size=size: journal.runs(
+                limit=50, after=f"e{size // 2}"
+            ),
+            "the first page of those that wait": lambda: journal.runs(limit=50, status=["paused"]),
+            "the first page of those that failed, of which there are none": lambda: journal.runs(
+                limit=50, status=["failed"]
+            ),
+            "an unknown run": lambda: journal.infos(["unknown"]),
+            "runs by the beginning of an id": lambda: journal.named("e999", 2),
+        }
+        for what, ask in asked.items():
+            times: list[float] = []
+            for _ in range(60):
+                begun = time.perf_counter()
+                ask()
+                times.append(time.perf_counter() - begun)
+            show(what, times)
+    begun = time.perf_counter()
+    found = 0
+    while found < 1_000_000 and (more := len(journal.prune(before=there / 2, limit=10_000))):
+        found += more
+    print(f"  {found:,} pruned in {time.perf_counter() - begun:.0f} s")
+    journal.close()
+
+
 def model(workers: int = 1000, lease: float = 6.0, recheck: float = 5.0) -> None:
     """Print what the database sees per second; test_statements.py counts the same statements."""
     leases = workers * 2 / (lease / 3)
@@ -559,6 +607,8 @@ def main() -> int:
                 asyncio.run(asyncio.wait_for(FIGURES[name](server.url), 300))
             elif name == "size":
                 size(server.url)
+            elif name == "pages":
+                pages(server.url)
             else:
                 model()
     return 0

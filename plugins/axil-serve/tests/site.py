@@ -282,6 +282,14 @@ def site(served_site: Site) -> Iterator[Site]:
     assert [url for url in served_site.asked_for if not url.startswith(own)] == []
 
 
+def expect(found: Any) -> Any:
+    """Return Playwright's assertions about a part of the page, which wait until they hold."""
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=60_000)
+    return expect(found)
+
+
 def started(page: Any, workflow: str, input: Any) -> None:
     """Start a run with an input that is written as JSON."""
     page.get_by_role("link", name="New run").click()

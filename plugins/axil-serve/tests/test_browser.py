@@ -29,7 +29,7 @@ from axil_sqlite import SqliteJournal
 
 from .conftest import ADA, EVE, greeting
 from .hostile import HOSTILE, apart, exported, hostile
-from .site import chosen, served_site, shop, site, started, thorough
+from .site import chosen, expect, served_site, shop, site, started, thorough
 from .test_editor import FLOW
 
 __all__ = ["served_site", "site"]
@@ -69,7 +69,7 @@ def test_in_a_browser_a_call_is_approved_and_the_answer_of_a_critic_changed(site
     page.get_by_role("button", name="Search in what runs said").click()
     found = page.locator("li", has_text="We pay 40 back.")
     found.first.wait_for()
-    assert found.count() == 2  # the run and its fork, each once
+    expect(found).to_have_count(2)  # the run and its fork, each once
     found.first.get_by_role("link").click()
     page.locator("svg .node.is-chosen").wait_for()
 
@@ -86,7 +86,7 @@ def test_in_a_browser_a_run_is_shown_without_its_prompts(site):
     page.get_by_role("button", name="Timeline").click()
     page.locator(".timeline").get_by_text("cycle(clerk,critic)").first.click()
     page.get_by_text("done cycle(clerk,critic)").wait_for()  # the step of the row, and no other
-    assert "ACCEPT" in page.locator("aside").inner_text()
+    expect(page.locator("aside")).to_contain_text("ACCEPT")
     assert "name the sum" not in page.content()
     page.close()
     site.window()
@@ -108,7 +108,7 @@ def test_in_a_browser_each_node_says_how_it_stopped_also_after_a_reload(site):
             described = f"svg .node[aria-description='{name}: {state}']"
             page.locator(described).first.wait_for(state="attached")
             if state not in ("done", "pending"):
-                assert state in page.locator(described).first.text_content()
+                expect(page.locator(described).first).to_contain_text(state)
 
     page, said = site.page, site.page.locator(".quiet")
     for how, (status, nodes) in STOPS.items():
@@ -186,7 +186,7 @@ def test_in_a_browser_a_lost_connection_is_said_and_what_was_missed_is_caught_up
         page.get_by_text("done", exact=True).wait_for()
         page.locator("aside").get_by_text("3: yes").wait_for()
         page.locator(".lost").wait_for(state="detached")
-        assert page.locator(".quiet").text_content() == "The run ended as done"
+        expect(page.locator(".quiet")).to_have_text("The run ended as done")
         page.goto(f"{address}/#")
         page.get_by_role("heading", name="Runs", exact=True).wait_for()
         assert not page.locator(".quiet").text_content()  # of the run that was left
@@ -236,7 +236,7 @@ def test_in_a_browser_a_run_is_run_again_with_changes_and_saved(site, tmp_path):
         assert "Hello Ada" in text
     page.get_by_role("button", name="Run again").click()
     field = page.get_by_label("name", exact=True)
-    assert field.input_value() == "ada"
+    expect(field).to_have_value("ada")
     field.fill("ben")
     page.get_by_role("button", name="Start", exact=True).click()
     page.locator("aside").get_by_text("Hello Ben").first.wait_for()
@@ -258,12 +258,12 @@ def test_in_a_browser_nodes_are_folded_with_a_server_and_without(site, tmp_path)
         page.locator("svg .label").first.wait_for()
         page.get_by_role("button", name="Fold all", exact=True).click()
         page.locator("svg .inside").wait_for(state="detached")
-        assert page.locator("svg .node").count() == 2
+        expect(page.locator("svg .node")).to_have_count(2)
         page.get_by_label("edge critic to payer").wait_for(state="attached")
         cycle = page.locator("svg .node").first
         cycle.press("f")
         page.locator("svg .inside").wait_for()
-        assert page.locator("svg .node").count() == 4
+        expect(page.locator("svg .node")).to_have_count(4)
         page.get_by_role("button", name="Fold all", exact=True).click()
         page.locator("svg .inside").wait_for(state="detached")
         page.get_by_role("button", name="Unfold all").click()
@@ -531,7 +531,7 @@ def test_in_a_browser_a_question_is_answered_by_keys_alone(site):
     page.get_by_label("find a node").focus()
     page.keyboard.press("Escape")  # the page's own key, which takes no other from the browser
     page.keyboard.type("deci")
-    assert page.get_by_label("find a node").input_value() == "deci"
+    expect(page.get_by_label("find a node")).to_have_value("deci")
 
 
 def test_in_a_browser_every_page_takes_keys(site):
@@ -550,7 +550,7 @@ def test_in_a_browser_every_page_takes_keys(site):
             field = page.get_by_label(label, exact=True).first
             field.focus()
             page.keyboard.type("gr x")
-            assert field.input_value() == "gr x", place
+            expect(field).to_have_value("gr x")
         else:
             page.get_by_text("Hello Bob").first.wait_for()
             page.get_by_role("link", name="Runs", exact=True).focus()
@@ -586,5 +586,5 @@ def test_in_a_browser_an_image_in_a_file_of_the_run_is_drawn(site):
     place = site.go("run=drawn").locator("aside")
     place.locator("img:visible").wait_for()
     assert place.locator("img").first.evaluate("each => each.naturalWidth") == 1
-    assert place.locator("img:visible").count() == 1  # what is gone stays a path
+    expect(place.locator("img:visible")).to_have_count(1)  # what is gone stays a path
     place.get_by_text("made/gone.png").wait_for()

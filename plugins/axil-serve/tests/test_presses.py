@@ -15,7 +15,7 @@ import pytest
 
 from .conftest import ADA, greeting
 from .hostile import apart
-from .site import Site, served_site, site, thorough
+from .site import Site, expect, served_site, site, thorough
 from .test_editor import FLOW
 from .test_work import button, node, on_line, until
 
@@ -113,7 +113,7 @@ def test_in_a_browser_a_message_is_sent_once_and_the_next_is_written_meanwhile(l
     page.keyboard.type("A second question")
     page.get_by_label("assistant").get_by_text("Kettles cost 40.").wait_for()
     until(page, "!document.querySelector('.say .primary').disabled")
-    assert page.get_by_label("message").input_value() == "A second question"
+    expect(page.get_by_label("message")).to_have_value("A second question")
     press(button(page, "Send"))
     page.get_by_label("assistant").get_by_text("You asked about kettles before.").wait_for()
     assert page.get_by_label("conversation").inner_text().count("What do kettles cost?") == 1

@@ -18,7 +18,7 @@ import pytest
 
 from axil_journals import decode_value
 
-from .site import Site, evaluated, served_site, site, started
+from .site import Site, evaluated, expect, served_site, site, started
 
 __all__ = ["served_site", "site"]
 
@@ -82,7 +82,7 @@ def by_mouse_a_file_is_given(hand: Hand, site: Site, text: Path) -> None:
     hand.acts += 2  # the list is opened, and one of it chosen
     hand.chooses(lambda: hand.click(button(page, "Add files …")), text)
     page.get_by_label("files of the run").get_by_text("14 bytes").wait_for()
-    assert page.get_by_label("source").input_value() == "attachments/tale.txt"
+    expect(page.get_by_label("source")).to_have_value("attachments/tale.txt")
     hand.click(button(page, "Start"))
 
 
@@ -309,10 +309,10 @@ def test_in_a_browser_a_conversation_goes_on_and_keeps_what_was_said(site, tmp_p
     page.get_by_label("files of the run").get_by_text("8 bytes").wait_for()
     page.keyboard.press("Enter")
     page.get_by_label("assistant").get_by_text("You asked about kettles before.").wait_for()
+    expect(page.get_by_label("conversation")).to_contain_text("kettle.txt")
     said = page.get_by_label("conversation").inner_text()
     assert said.index("What do kettles cost?") < said.index("This is my second question")
     assert said.count("What do kettles cost?") == 1
-    assert "kettle.txt" in said
     page.reload()
     page.get_by_label("assistant").get_by_text("You asked about kettles before.").wait_for()
     site.go("sessions")
@@ -337,11 +337,12 @@ def test_in_a_browser_the_form_of_a_workflow_has_its_types_and_says_what_is_wron
     page = site.page
     site.go("start=count")
     detail = page.get_by_label("detail")
-    assert detail.locator("option").all_inner_texts() == ["not set", "brief", "full"]
-    assert detail.input_value() == '"brief"'
-    assert page.get_by_label("is_loud").locator("option").all_inner_texts()[1:] == ["true", "false"]
+    expect(detail.locator("option")).to_have_text(["not set", "brief", "full"])
+    expect(detail).to_have_value('"brief"')
+    is_loud = page.get_by_label("is_loud")
+    expect(is_loud.locator("option")).to_have_text(["not set", "true", "false"])
     copies = page.get_by_label("copies")
-    assert copies.input_value() == "1"
+    expect(copies).to_have_value("1")
     copies.fill("many")
     button(page, "Start").click()
     page.get_by_text("Expected a number.").wait_for()
@@ -356,7 +357,7 @@ def test_in_a_browser_the_form_of_a_workflow_has_its_types_and_says_what_is_wron
     page.locator("main").evaluate(drop)
     page.get_by_label("files of the run").get_by_text("7 bytes").wait_for()
     detail.select_option("full")
-    page.get_by_label("is_loud").select_option("true")
+    is_loud.select_option("true")
     button(page, "Start").click()
     page.get_by_text("done", exact=True).first.wait_for()
     button(page, "Files").click()
@@ -372,12 +373,12 @@ def test_in_a_browser_two_evaluations_are_compared(site, tmp_path):
     button(page, "Compare the marked").click()
     at_heading(page, "Two versions side by side")
     row = page.get_by_role("row", name=re.compile("^exact"))
-    assert "25 %" in row.inner_text()
-    assert "worse" in row.inner_text()
+    expect(row).to_contain_text("25 %")
+    expect(row).to_contain_text("worse")
     cases = page.get_by_label("cases")
-    assert cases.get_by_role("row").count() == 9
+    expect(cases.get_by_role("row")).to_have_count(9)
     page.get_by_label("only cases that differ").check()
-    assert cases.get_by_role("row").count() == 7
+    expect(cases.get_by_role("row")).to_have_count(7)
     cases.get_by_text("N'Djamena").first.wait_for()
     site.go("evaluations")
     page.get_by_role("link", name="eval-new").click()
@@ -392,7 +393,7 @@ def test_in_a_browser_two_evaluations_are_compared(site, tmp_path):
     at_heading(page, "Two versions side by side")
     row = page.get_by_role("region", name="differences").get_by_role("row")
     row.filter(has_text="exact").get_by_text("worse").wait_for()  # and what is chance, as of runs
-    assert page.get_by_label("cases").get_by_role("row").count() == 9
+    expect(page.get_by_label("cases").get_by_role("row")).to_have_count(9)
 
 
 # -------------------------------------------------------------------------------------- the editor
@@ -444,7 +445,7 @@ def test_in_a_browser_a_loop_is_made_of_an_empty_page_by_keys(site):
     page.get_by_label("edge loop_counter to literal").wait_for(state="detached")
     keys("Control+y")
     page.get_by_label("edge loop_counter to literal").wait_for(state="attached")
-    assert text.input_value() == before
+    expect(text).to_have_value(before)
     page.get_by_text("no findings").wait_for()
     keys("Control+Enter")
     until(page, "document.activeElement.id === 'run-input'")

@@ -44,25 +44,45 @@ export function pictured(value) {
   }, 2) ?? ""
   return images.length ? [block(text), ...images] : block(text)
 }
-// What is pressed stays until it is released, or it would not be clicked: what is to be drawn meanwhile is drawn then.
-let due = null
-export function listenToPresses() {
-  window.addEventListener("pointerdown", (event) => {
-    if (event.target.closest("select")) return // its list takes the release
-    const released = new AbortController()
-    const end = () => {
-      released.abort()
-      setTimeout(() => { // after the click
-        const acts = due || []
-        due = null
-        for (const act of acts) act()
-      })
-    }
-    due = due || []
-    for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, end, { signal: released.signal, capture: true })
-  }, true)
+// What is pressed stays until it is released, or it would not be clicked; a select in which letters are typed stays until they
+// have found their choice, or the next letter would begin a new search. What is to be drawn meanwhile is drawn then.
+const SEARCH = 1000 // ms: how long browsers wait for the next letter
+const held = new Set()
+let due = []
+function release(by) {
+  if (!held.delete(by) || held.size) return
+  const acts = due
+  due = []
+  for (const act of acts) act()
 }
-export const afterPress = (act) => (due ? due.push(act) : act())
+export function listenToPresses() {
+  let typing
+  const listen = (name, act) => window.addEventListener(name, act, true)
+  listen("pointerdown", (event) => event.target.closest("select") || held.add("press")) // a list takes the release
+  for (const name of ["pointerup", "pointercancel"]) listen(name, () => setTimeout(() => release("press"))) // after the click
+  listen("keydown", (event) => {
+    if (event.target.tagName !== "SELECT" || event.key.length > 1) return
+    held.add("typing")
+    clearTimeout(typing)
+    typing = setTimeout(() => release("typing"), SEARCH)
+  })
+  listen("focusout", () => setTimeout(() => release("typing"))) // after the next has the focus
+}
+export const afterPress = (act) => (held.size ? due.push(act) : act())
+
+// What an element is known by when it is made anew.
+const nameOf = (each) => each.id || each.getAttribute("href") || each.getAttribute("aria-label") || each.textContent
+
+// Put other elements in a place: what was unfolded is unfolded again, and what had the focus has it. Returns that, before and after.
+export function renew(place, ...elements) {
+  const before = place.contains(document.activeElement) ? document.activeElement : null
+  const unfolded = new Set([...place.querySelectorAll("details[open] > summary")].map(nameOf))
+  place.replaceChildren(...elements)
+  for (const each of place.querySelectorAll("summary")) if (unfolded.has(nameOf(each))) each.parentElement.open = true
+  const after = before && [...place.querySelectorAll(before.tagName)].find((each) => nameOf(each) === nameOf(before))
+  if (after) after.focus({ preventScroll: true })
+  return { before, after }
+}
 
 // Show elements by their keys: one that is there stays as it is, with what is typed in it.
 export function keep(place, wanted) {
@@ -191,13 +211,7 @@ export class LongList {
       made.style.height = `${this.height}px`
       rows.push(made)
     }
-    const within = this.rows.contains(document.activeElement) ? document.activeElement : null
-    this.rows.replaceChildren(...rows)
-    if (within) { // what had the focus has it again
-      const name = (each) => each.getAttribute("href") || each.getAttribute("aria-label")
-      const again = [...this.rows.querySelectorAll("a, input")].find((each) => name(each) === name(within))
-      if (again) again.focus({ preventScroll: true })
-    }
+    renew(this.rows, ...rows)
     if (this.isPlain) return
     const isSeen = this.current >= first && this.current < last
     if (isSeen) this.place.setAttribute("aria-activedescendant", `row-${this.current}`)

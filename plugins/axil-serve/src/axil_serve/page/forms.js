@@ -1,5 +1,5 @@
 // The forms of the editor: of a node, of an edge, and of the condition of an edge.
-import { afterPress, button, details, make, parsed } from "./dom.js"
+import { afterPress, button, details, make, parsed, renew } from "./dom.js"
 import { keyOf } from "./graph.js"
 import { scopeOf } from "./run.js"
 import { kindOf } from "./start.js"
@@ -87,18 +87,15 @@ export class Forms {
     this.key = key
     const drafted = keyOf(path || []) === this.drawn ? DRAFTS.map((id) => [id, document.getElementById(id)?.value]) : []
     this.drawn = keyOf(path || [])
-    const typed = place.contains(document.activeElement) ? document.activeElement : null
-    place.replaceChildren(...(path ? this.node(path, now, scope) : this.edge(now, scope)).filter(Boolean))
+    const { before, after } = renew(place, ...(path ? this.node(path, now, scope) : this.edge(now, scope)).filter(Boolean))
     for (const [id, value] of drafted) { // what was chosen, and is not in the text yet
       const select = document.getElementById(id)
       if (select && [...select.options].some((each) => each.value === value)) select.value = value
     }
-    const again = typed && typed.id ? document.getElementById(typed.id) : null
     for (const each of place.querySelectorAll("input, textarea")) each.dataset.given = each.value
     if (view.fixed) for (const each of place.querySelectorAll("input, textarea, select, button")) each.disabled = true
-    if (!again) return
-    if (typed.type !== "checkbox" && "defaultValue" in typed && typed.value !== typed.dataset.given) again.value = typed.value // it is being typed
-    again.focus()
+    if (!after) return
+    if (before.type !== "checkbox" && "defaultValue" in before && before.value !== before.dataset.given) after.value = before.value // it is being typed
   }
 
   node(path, node, scope) {
