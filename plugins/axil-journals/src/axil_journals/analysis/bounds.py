@@ -7,7 +7,7 @@ models by themselves is not known. Tries over again of a service are no further 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _MOST_RUNS: Final = 20
 _MOST_READ: Final = 200
 """Runs that are looked at, to find those of a graph."""
+_MOST_LISTED: Final = 10_000
+"""Runs of any graph among which they are sought."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,17 +282,20 @@ def _rounds(body: CycleBody) -> tuple[float | None, str]:
 class Recorded(Protocol):
     """The part of a journal that an estimate reads."""
 
-    def runs(self) -> Sequence[RunInfo]: ...
+    def runs(
+        self, *, status: Collection[str] = (), after: str = "", limit: int = 0
+    ) -> Sequence[RunInfo]: ...
     def entries(self, run_id: str, /) -> Iterable[Entry]: ...
 
 
 def estimate(journal: Recorded, plan: Plan) -> Estimate | None:
     """Return what the last runs of a graph used that were done; None: there are none.
 
-    Runs of this version of the graph count; where there are none, those of other versions.
+    Runs of this version of the graph count; where there are none, those of other versions. The
+    last 10,000 runs of the journal are looked at, whatever their graph.
     """
     digest, name = plan.graph.digest, plan.graph.spec.id
-    done = (info for info in journal.runs() if info.status == "done" and info.graph == name)
+    done = (info for info in _done(journal) if info.graph == name)
     same: list[tuple[float, ...]] = []
     others: list[tuple[float, ...]] = []
     for read, info in enumerate(done):
@@ -311,6 +316,16 @@ def estimate(journal: Recorded, plan: Plan) -> Estimate | None:
         cost=cost,
         seconds=seconds,
     )
+
+
+def _done(journal: Recorded) -> Iterator[RunInfo]:
+    """Iterate over the last runs that were done, a page at a time."""
+    seen, after = 0, ""
+    while seen < _MOST_LISTED and (
+        some := journal.runs(status=["done"], after=after, limit=_MOST_READ)
+    ):
+        yield from some
+        seen, after = seen + len(some), some[-1].run_id
 
 
 def _used(entries: Iterable[Entry], digest: str) -> tuple[bool, tuple[float, ...]]:
