@@ -13,7 +13,6 @@ from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import Any, Final, NoReturn, cast
 
 from a2a.server.context import ServerCallContext
@@ -274,10 +273,11 @@ class _Tasks(RequestHandler):
             found = partial(
                 self._service.list,
                 call.caller,
+                among=_LATEST,
                 workflow=call.workflow,
                 session=params.context_id,
             )
-            runs = await self._service.read(lambda: list(islice(found(), _LATEST)))
+            runs = await self._service.read(lambda: list(found()))
             since = params.status_timestamp_after.ToNanoseconds() / 1e9
             if params.HasField("status_timestamp_after"):
                 runs = [run for run in runs if run["touched"] >= since]

@@ -19,7 +19,9 @@ PARTS: Final = ("image", "file", "audio")
 
 
 _LATEST: Final = 200
-"""The latest runs, among which one is looked for that asks."""
+"""The latest runs of a workflow, among which one is looked for that asks."""
+_AMONG: Final = 10_000
+"""The latest runs of all, among which these are."""
 
 
 def input_of(service: RunService, name: str, body: Mapping[str, Any]) -> Any:
@@ -165,7 +167,7 @@ def find_asking(
         return ""
     said = content_text(messages[-2].get("content"))
     given = input_from(service, name, messages[:-2])
-    for run in islice(service.list(caller, workflow=name), _LATEST):
+    for run in islice(service.list(caller, among=_AMONG, workflow=name), _LATEST):
         if run["status"] in (*OVER, "queued"):
             continue
         found = service.look(caller, run["run_id"])

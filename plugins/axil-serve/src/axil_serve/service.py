@@ -30,6 +30,7 @@ from collections.abc import (
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any, BinaryIO, Final, ParamSpec, TypeVar, cast
 
 from axil import MISSING, AxilError, Workflow
@@ -96,6 +97,8 @@ _PAGE: Final = 100
 """Runs that are read from the journal at once."""
 _LOOKED_AT: Final = 2_000
 """Runs that one call of ``page`` looks at."""
+_GOING: Final = ("open", "running", "paused")
+"""As what the runs are recorded that have not ended."""
 _LONG: Final = 2_000
 """Steps of a run at work of which a list does not say again and again what it used."""
 _KNOWN: Final = 10_000
@@ -247,15 +250,17 @@ class RunService:
     # ------------------------------------------------------------------------------- looking
 
     def list(
-        self, caller: Caller, *, status: str = "", session: str = "", workflow: str = ""
+        self, caller: Caller, *, among: int | None = None, **wanted: str
     ) -> Iterator[dict[str, Any]]:
-        """Yield the runs that the caller sees, the last one that changed first, page by page."""
-        after, wanted = "", {"status": status, "session": session, "workflow": workflow}
-        while True:
-            runs, after = self.page(caller, after=after, limit=_PAGE, **wanted)
-            yield from runs
-            if not after:
-                return
+        """Yield the runs that the caller sees, the last one that changed first.
+
+        Args:
+            among: so many of those that changed last are looked at; None: all.
+            wanted: as of ``page``.
+        """
+        caller.check("look")
+        looked = islice(self._looked_at(caller, "", wanted), among)
+        return (run for _, run in looked if run is not None)
 
     def page(
         self, caller: Caller, *, after: str = "", limit: int, **wanted: str
@@ -273,27 +278,32 @@ class RunService:
         """
         caller.check("look")
         seen: list[dict[str, Any]] = []
+        for looked, (last, run) in enumerate(self._looked_at(caller, after, wanted), 1):
+            if run is not None:
+                seen.append(run)
+            if len(seen) == limit or looked == _LOOKED_AT:
+                return seen, last
+        return seen, ""
+
+    def _looked_at(
+        self, caller: Caller, after: str, wanted: Mapping[str, str]
+    ) -> Iterator[tuple[str, dict[str, Any] | None]]:
+        """Yield the id of each run that may fit, and the run; None: the caller does not see it."""
         # an ended run is recorded as what it is; of others the engine knows more
         status = wanted.get("status", "")
-        stored = (status,) if status in OVER else ()
-        for _ in range(_LOOKED_AT // _PAGE):
-            infos = self.journal.runs(status=stored, after=after, limit=_PAGE)
+        stored = (status,) if status in OVER else _GOING if status else ()
+        while infos := self.journal.runs(status=stored, after=after, limit=_PAGE):
             for info in infos:
                 after = info.run_id
-                kept = self._kept(info.run_id)
+                kept = self._kept(after)
                 live = info if self.watch_only else self.engine.live(info)
                 data = info_data(live, str(kept.get("session", info.thread)))
                 data["workflow"] = str(kept.get("workflow", info.graph))
                 data["owner"] = str(kept.get("owner", ""))
-                if caller.sees(kept.get("owner")) and all(
-                    not given or data[name] == given for name, given in wanted.items()
-                ):
-                    seen.append(data)
-                    if len(seen) == limit:
-                        return seen, after
+                fits = all(not given or data[name] == given for name, given in wanted.items())
+                yield after, data if fits and caller.sees(kept.get("owner")) else None
             if len(infos) < _PAGE:
-                return seen, ""
-        return seen, after
+                return
 
     def facts(self, runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return runs of ``page`` with their inputs and what they used.

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import Any, Final, cast
 
 from starlette.requests import Request
@@ -88,7 +87,7 @@ class _Sessions:
         return JSONResponse({"sessions": [*found.values()]})
 
     def _latest(self, caller: Caller) -> Sequence[dict[str, Any]]:
-        return [*islice(self._service.list(caller), _LATEST)]
+        return [*self._service.list(caller, among=_LATEST)]
 
     async def messages(self, request: Request) -> Response:
         if request.method == "POST":
