@@ -1,7 +1,7 @@
 """Figures of runs on PostgreSQL: `docs/explanation/performance/many-machines.md` says what they
 mean.
 
-    python benchmarks/many_machines.py [throughput floor takeover letters first distance size model]
+    python benchmarks/many_machines.py [FIGURE ...]
 
 It starts a server in a folder of its own. The disk is not waited for by the server (`fsync` is
 off): what is measured is axil and the statements, not the disk.
@@ -22,12 +22,14 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from axil import RootGraph
+from axil import RootGraph, run_sync
 from axil_journals import LocalEngine, MemoryJournal
 from axil_postgres import PostgresJournal
+from axil_serve import Caller, RunService
 from axil_sqlite import SqliteJournal
 
 HERE = Path(__file__).resolve()
@@ -35,7 +37,7 @@ SERVER = HERE.parents[1] / "plugins/axil-postgres/tests"
 STEPS = 10
 
 
-def chain(name: str = "chain", seconds: float = 0.0) -> RootGraph:
+def chain(name: str = "chain", seconds: float = 0.0, steps: int = STEPS) -> RootGraph:
     """Return a chain of small steps, each of which is recorded."""
     graph, keys = RootGraph(name), {"n": ""}
 
@@ -44,7 +46,7 @@ def chain(name: str = "chain", seconds: float = 0.0) -> RootGraph:
             await asyncio.sleep(seconds)
         return {"n": inputs["n"] + 1}
 
-    nodes = [graph.create_node(body, name=f"s{number}") for number in range(STEPS)]
+    nodes = [graph.create_node(body, name=f"s{number}") for number in range(steps)]
     graph.edge_from_entry(nodes[0], keys)
     for source, target in itertools.pairwise(nodes):
         graph.create_edge(source, target, keys)
@@ -469,37 +471,48 @@ def size(url: str, ended: int = 100_000, waiting: int = 1_000_000) -> None:
 
 
 def pages(url: str, sizes: Sequence[int] = (10_000, 1_000_000, 10_000_000)) -> None:
-    """Measure lists of runs: of ever more that have ended, beside a hundredth that wait."""
+    """Measure lists of runs: of ever more that have ended, beside a hundredth that wait.
+
+    Each run has the record of a real one; of more than a million, those of the first pages have.
+    """
     journal = PostgresJournal(url, tables="pages")
     rows = journal.writer.database.rows
-    insert = (
-        "with made as (insert into runs (run, graph, status, epoch, due, begun, touched) "
-        "select %(name)s || n, 'chain', %(status)s, 1, null, n, n "
-        "from generate_series(%(first)s::bigint, %(last)s) as n returning 1) "
-        "select count(*) from made"
+    counted = "with made as ({} returning 1) select count(*) from made"
+    runs = counted.format(
+        "insert into runs (run, graph, status, epoch, due, next, begun, touched) "
+        "select %(name)s || n, graph, status, 1, null, next, 0, n "
+        "from runs, generate_series(%(first)s::bigint, %(last)s) as n where run = %(name)s"
     )
-    there = 0
+    records = counted.format(
+        "insert into entries select made.id, seq, kind, who, body, sealed, crc "
+        "from runs made, entries join runs on runs.id = entries.run where runs.run = %(name)s "
+        "and made.run in (select %(name)s || generate_series(%(first)s::bigint, %(last)s))"
+    )
+    run_sync(chain(steps=1).run({"n": 1}, journal=journal, run_id="done"))
+    run_sync(asking().start({"n": 1}, journal=journal, run_id="asks").result())
+    boss, there = Caller(name="boss", sees_all=True, rights=frozenset(["look"])), 0
+
+    def served() -> RunService:
+        return RunService(journal, watch_only=True)
+
     for size in sizes:
-        for name, status, first, last in (
-            ("e", "done", there, size),
-            ("w", "paused", there // 100, size // 100),
-        ):
-            given = {"name": name, "status": status, "first": first + 1, "last": last}
-            rows(insert, given)
+        for name, first, last in (("done", there, size), ("asks", there // 100, size // 100)):
+            rows(runs, {"name": name, "first": first + 1, "last": last})
+            kept = max(first, last - 1_000_000 if last <= 1_000_000 else last - 10_000)
+            rows(records, {"name": name, "first": kept + 1, "last": last})
         there = size
-        rows("vacuum analyze runs")
+        rows("vacuum analyze runs, entries")
         print(f"{size:,} ended, {size // 100:,} waiting")
+        middle = f"done{size // 2}"
         asked: dict[str, Callable[[], Any]] = {
-            "the first page": lambda: journal.runs(limit=50),
-            "a page from the middle": lambda size=size: journal.runs(
-                limit=50, after=f"e{size // 2}"
-            ),
-            "the first page of those that wait": lambda: journal.runs(limit=50, status=["paused"]),
-            "the first page of those that failed, of which there are none": lambda: journal.runs(
-                limit=50, status=["failed"]
-            ),
+            "the first 50": lambda: journal.runs(limit=50),
+            "50 from the middle": partial(journal.runs, limit=50, after=middle),
+            "the first 50 that wait": lambda: journal.runs(limit=50, status=["paused"]),
+            "the first 50 that failed, none": lambda: journal.runs(limit=50, status=["failed"]),
             "an unknown run": lambda: journal.infos(["unknown"]),
-            "runs by the beginning of an id": lambda: journal.named("e999", 2),
+            "runs by the beginning of an id": lambda: journal.named("done999", 2),
+            "the page's list of 100": lambda: (one := served()).facts(one.page(boss, limit=100)[0]),
+            "the page's inbox": lambda: served().questions(boss),
         }
         for what, ask in asked.items():
             times: list[float] = []
@@ -508,11 +521,10 @@ def pages(url: str, sizes: Sequence[int] = (10_000, 1_000_000, 10_000_000)) -> N
                 ask()
                 times.append(time.perf_counter() - begun)
             show(what, times)
-    begun = time.perf_counter()
-    found = 0
-    while found < 1_000_000 and (more := len(journal.prune(before=there / 2, limit=10_000))):
+    begun, found, before = time.perf_counter(), 0, 9_000_000.0
+    while found < 1_000_000 and (more := len(journal.prune(before=before, limit=1_000))):
         found += more
-    print(f"  {found:,} pruned in {time.perf_counter() - begun:.0f} s")
+    print(f"  {found:,} of these pruned in {time.perf_counter() - begun:.0f} s")
     journal.close()
 
 
