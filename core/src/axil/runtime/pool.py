@@ -272,6 +272,7 @@ class WorkerPool:
                     if self._recorder is None or self._is_securing or not self._next:
                         break
                     await self._secure(self._recorder)
+                    turn_ends = time.monotonic() + SLICE
                     continue
                 task = due.popleft()
                 if due and not self._idle:
