@@ -440,9 +440,7 @@ def test_after_a_takeover_by_another_process_the_old_holder_commits_nothing(tmp_
     journal.close()
 
 
-def test_of_a_run_at_work_the_row_without_its_count_is_written_once_a_while(
-    tmp_path, monkeypatch
-):
+def test_of_a_run_at_work_the_row_without_its_count_is_written_once_a_while(tmp_path, monkeypatch):
     monkeypatch.setattr("axil_sqlite.writer.FRESH", 600.0)
     journal = SqliteJournal(tmp_path)
 

@@ -353,10 +353,9 @@ def check_size(
 
     Raises: InvalidValue (AX639): it is larger than ``most``.
     """
-    waiting: list[Any] = [value]
+    found: list[Any] = [value]
     left = most - used
-    while waiting:
-        each = waiting.pop()
+    for each in found:  # which grows meanwhile
         kind = type_of(each)
         left -= 16
         if kind is str:
@@ -369,13 +368,13 @@ def check_size(
                 left -= len(each)
         elif kind is dict:
             left -= 256
-            waiting.extend(each.values())
+            found.extend(each.values())
         elif kind is list or kind is tuple:
             left -= 256
             if 16 * len(each) > left:  # not even looked at
                 left = -1
             else:
-                waiting.extend(each)
+                found.extend(each)
         elif kind is bytes:
             left -= len(each)
         elif kind is Log:

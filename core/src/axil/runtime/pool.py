@@ -14,6 +14,7 @@ import asyncio
 import contextvars
 import inspect
 import logging
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -37,6 +38,9 @@ log = logging.getLogger("axil")
 
 SLICE = 0.005
 """Seconds of work before the event loop gets a turn."""
+
+_TURN = threading.local()
+"""``ends``: the end of the slice that a worker of this thread last began."""
 
 GRACE = 10.0
 """Seconds that a cancelled body has to end before the run ends without it."""
@@ -248,8 +252,10 @@ class WorkerPool:
             # one another.
             asyncio.Task(self._worker(), context=self._context.copy())
 
-    async def _secure(self, recorder: Recorder) -> None:
-        """Wait until all that is recorded is safe; make due what was next before."""
+    async def _secure(self, recorder: Recorder) -> bool:
+        """Wait until all that is recorded is safe; make due what was next before; return whether it
+        was not.
+        """
         self._is_securing = True
         try:
             many = len(self._next)
@@ -259,20 +265,21 @@ class WorkerPool:
                 self._due.append(self._next.popleft())
         finally:
             self._is_securing = False
+        return waiting is not None
 
     async def _worker(self) -> None:
         me = cast("asyncio.Task[None]", asyncio.current_task())
         due, working, begin, take_outcome = self._due, self.working, self._begin, self._take_outcome
         self._idle -= 1
         self._many = min(2 * self._many, 64) if due else 1
-        turn_ends = time.monotonic() + SLICE
+        _TURN.ends = turn_ends = time.monotonic() + SLICE
         try:
             while not self.is_closed_to_new:
                 if not due:
                     if self._recorder is None or self._is_securing or not self._next:
                         break
-                    await self._secure(self._recorder)
-                    turn_ends = time.monotonic() + SLICE
+                    if await self._secure(self._recorder):
+                        _TURN.ends = turn_ends = time.monotonic() + SLICE
                     continue
                 task = due.popleft()
                 if due and not self._idle:
@@ -305,8 +312,9 @@ class WorkerPool:
                 if me.cancelling() or copy_context() != self._context:
                     break
                 if time.monotonic() > turn_ends:
-                    await asyncio.sleep(0)
-                    turn_ends = time.monotonic() + SLICE
+                    if _TURN.ends == turn_ends:  # else others had a turn, while its body waited
+                        await asyncio.sleep(0)
+                    _TURN.ends = turn_ends = time.monotonic() + SLICE
         except asyncio.CancelledError:
             # by somebody who took it for the task of a body that has ended
             pass
