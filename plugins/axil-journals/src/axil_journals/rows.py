@@ -122,7 +122,7 @@ def _same(one: Any, other: Any) -> bool:
     """Return whether both are the same JSON text."""
     if one is other:
         return True
-    kind: Any = type(one)
+    kind: Any = type(one)  # pyright: ignore[reportUnknownVariableType]  # anything may come
     if kind is not type(other):
         return False
     if kind is dict:
