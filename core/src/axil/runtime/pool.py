@@ -39,9 +39,7 @@ log = logging.getLogger("axil")
 SLICE = 0.005
 """Seconds of work before the event loop gets a turn."""
 
-_TURN = threading.local()
-"""``ends``: the end of the slice that a worker of this thread last began."""
-
+_TURN = threading.local()  # its ``ends``: of the slice that a worker of this thread last began
 GRACE = 10.0
 """Seconds that a cancelled body has to end before the run ends without it."""
 
@@ -252,10 +250,8 @@ class WorkerPool:
             # one another.
             asyncio.Task(self._worker(), context=self._context.copy())
 
-    async def _secure(self, recorder: Recorder) -> bool:
-        """Wait until all that is recorded is safe; make due what was next before; return whether it
-        was not.
-        """
+    async def _secure(self, recorder: Recorder) -> None:
+        """Wait until all that is recorded is safe; make due what was next before."""
         self._is_securing = True
         try:
             many = len(self._next)
@@ -265,7 +261,6 @@ class WorkerPool:
                 self._due.append(self._next.popleft())
         finally:
             self._is_securing = False
-        return waiting is not None
 
     async def _worker(self) -> None:
         me = cast("asyncio.Task[None]", asyncio.current_task())
@@ -278,8 +273,7 @@ class WorkerPool:
                 if not due:
                     if self._recorder is None or self._is_securing or not self._next:
                         break
-                    if await self._secure(self._recorder):
-                        _TURN.ends = turn_ends = time.monotonic() + SLICE
+                    await self._secure(self._recorder)
                     continue
                 task = due.popleft()
                 if due and not self._idle:
@@ -316,8 +310,7 @@ class WorkerPool:
                         await asyncio.sleep(0)
                     _TURN.ends = turn_ends = time.monotonic() + SLICE
         except asyncio.CancelledError:
-            # by somebody who took it for the task of a body that has ended
-            pass
+            pass  # by somebody who took it for the task of a body that has ended
         except GeneratorExit:  # the loop is gone
             raise
         except BaseException as broken:  # noqa: BLE001
@@ -350,9 +343,7 @@ class WorkerPool:
         if self._inside[task]:
             return
         self._inside[task] = 1  # still without room
-        if self.is_closed_to_new or self._has_room(
-            self._lane_of(task)
-        ):  # no room is given any more
+        if self.is_closed_to_new or self._has_room(self._lane_of(task)):  # no more room is given
             self._come_back(task)
             return
         back = self.returning[task] = asyncio.get_running_loop().create_future()
