@@ -75,6 +75,8 @@ MOST = {
     "blocks kept for a firing that writes a field": 0.1,
     "blocks kept for a branch of a fan": 3.2,  # tuples that Python keeps to be used again
     "blocks kept for a round of a loop": 0.1,
+    # that the collector looks at, its task, future and timer among them
+    "objects kept for a run that waits": 63.5,
     # of making a graph of plain functions, for each node and its edge
     "calls to make a node": 86,  # its function is called by position or by name, its keys checked
     # since Python 3.14 the collector looks at dicts of plain values, too
@@ -359,6 +361,28 @@ KEPT = {
 @pytest.mark.parametrize("what", KEPT)
 def test_a_run_keeps_little_memory(what):
     assert kept_for_each(KEPT[what]) <= MOST[what]
+
+
+def test_a_run_that_waits_keeps_few_objects_for_the_collector_to_look_at():
+    async def wait(state: Any) -> Any:
+        await asyncio.sleep(3600)
+
+    async def objects(runs: int) -> int:
+        gc.collect()
+        before = len(gc.get_objects())
+        begun = [asyncio.create_task(flow.run()) for _ in range(runs)]
+        for _ in range(5):  # turns of the event loop, until all bodies wait
+            await asyncio.sleep(0)
+        gc.collect()
+        kept = len(gc.get_objects()) - before
+        for task in begun:
+            task.cancel()
+        await asyncio.gather(*begun, return_exceptions=True)
+        return kept
+
+    flow = agents.row(10, wait)
+    _, few, many = [run_sync(objects(runs)) for runs in (3, 100, 300)]
+    assert (many - few) / 200 <= MOST["objects kept for a run that waits"]
 
 
 class Weighing(subjects.Nothing):

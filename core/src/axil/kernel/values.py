@@ -325,6 +325,9 @@ class Conversation(Sequence[Any]):
         return [each for each in found if id(each) not in known]
 
 
+EMPTY: Final[frozenset[Any]] = frozenset()
+"""No names, nodes or tasks: one object for all runs, as the collector looks at each."""
+
 MAX_CHARACTERS: Final = 10_000_000
 """Characters of one text of a firing or a field."""
 
