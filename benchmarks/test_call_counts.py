@@ -16,12 +16,15 @@ import statistics
 import sys
 import tracemalloc
 from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.internals import internal
 
 from axil import Out, RootGraph, Workflow, run_sync
 from axil_journals import MemoryJournal
+from axil_sqlite import SqliteJournal
 
 from . import agent_cpu, live, subjects
 from .bench.case import Case
@@ -38,6 +41,8 @@ MOST = {
     "a firing that writes a field of a small state": 9.3,
     "a firing that writes a field of a large state": 9.8,
     "a firing of an asynchronous body": 86,
+    "a firing of a body that waits, beside others": 30.5,
+    "an item of a map": 117,
     "a plain function called by name": 10.4,
     "a branch of a fan, out and in": 26,
     "an edge between nodes that there are": 2.9,
@@ -47,6 +52,11 @@ MOST = {
     # and beyond what it costs without
     "an entry of the journal": 43.3,
     "a round in the journal": 76,
+    # of SQLite's journal, that relaxed syncing lets the loop itself commit
+    "a durable step": 218,
+    "a durable step, 100 runs together": 181,
+    # a row of an entry, one of its index, one of the run; now and then a new one
+    "pages that a durable step writes": 3.5,
     "an observer, a firing": 6.2,
     "an observer of what edges carry, a firing": 22,
     # of an agent that works on fields, and of each further call of its tool with the reply after it
@@ -65,6 +75,8 @@ MOST = {
     "blocks kept for a firing that writes a field": 0.1,
     "blocks kept for a branch of a fan": 3.2,  # tuples that Python keeps to be used again
     "blocks kept for a round of a loop": 0.1,
+    # that the collector looks at, its task, future and timer among them
+    "objects kept for a run that waits": 63.5,
     # of making a graph of plain functions, for each node and its edge
     "calls to make a node": 86,  # its function is called by position or by name, its keys checked
     # since Python 3.14 the collector looks at dicts of plain values, too
@@ -216,6 +228,71 @@ def test_a_round_in_the_journal_costs_few_calls():
     assert kept - for_each(subjects.loop) <= MOST["a round in the journal"]
 
 
+def durable(folder: Path, steps: int, runs: int = 1) -> tuple[int, float]:
+    """Return the calls of so many runs at once, and the pages that they wrote."""
+
+    async def step(state: Any) -> Any:
+        return {"n": state["n"] + 1, "log": ["m"]}
+
+    async def go() -> int:
+        flow = agents.log_loop(Case(steps), step)
+        begun = [flow.start(journal=journal, run_id=f"{steps}-{each}") for each in range(runs)]
+        with Calls() as calls:
+            await asyncio.gather(*begun)
+        return calls.count
+
+    journal = SqliteJournal(folder, sync="normal")
+    log, before = folder / "runs.db-wal", journal.runs()
+    journal.shrink()  # the log begins anew
+    count = run_sync(go())
+    pages = log.stat().st_size / (4096 + 24)
+    assert len(journal.runs()) == len(before) + runs
+    journal.close()
+    return count, pages
+
+
+@pytest.mark.parametrize(("runs", "what"), [(1, ""), (100, ", 100 runs together")])
+def test_a_durable_step_makes_few_calls(tmp_path, runs, what):
+    durable(tmp_path, 3, runs)
+    (few, _), (many, _) = durable(tmp_path, 10, runs), durable(tmp_path, 30, runs)
+    assert (many - few) / 20 / runs <= MOST[f"a durable step{what}"]
+
+
+def test_a_durable_step_writes_few_pages(tmp_path):
+    (_, few), (_, many) = durable(tmp_path, 20), durable(tmp_path, 120)
+    assert (many - few) / 100 <= MOST["pages that a durable step writes"]
+
+
+def test_a_body_that_waited_while_others_had_a_turn_makes_no_turn_of_the_loop_more(monkeypatch):
+    monkeypatch.setattr(internal("pool"), "SLICE", -1.0)  # as if it had waited for longer
+
+    async def wait(state: Any) -> Any:
+        await asyncio.sleep(0)
+        return {}
+
+    async def beside(size: int) -> int:
+        flow = agents.row(size, wait)
+        await flow.run()  # imports and caches
+        begun = [flow.start() for _ in range(10)]
+        with Calls() as calls:
+            await asyncio.gather(*begun)
+        return calls.count
+
+    few, many = run_sync(beside(10)), run_sync(beside(30))
+    assert (many - few) / 200 <= MOST["a firing of a body that waits, beside others"]
+
+
+def test_an_item_of_a_map_costs_few_calls():
+    def mapped(size: int) -> int:
+        with Calls() as calls:
+            assert run_sync(agents.mapped(Case(size))()) == size * (size + 1) // 2
+        return calls.count
+
+    mapped(3)
+    few, many = mapped(100), mapped(300)
+    assert (many - few) / 200 <= MOST["an item of a map"]
+
+
 def test_an_observer_costs_few_calls_and_no_observer_none():
     class Observer:
         def firing_finished(self, activation: Any) -> None:
@@ -284,6 +361,28 @@ KEPT = {
 @pytest.mark.parametrize("what", KEPT)
 def test_a_run_keeps_little_memory(what):
     assert kept_for_each(KEPT[what]) <= MOST[what]
+
+
+def test_a_run_that_waits_keeps_few_objects_for_the_collector_to_look_at():
+    async def wait(state: Any) -> Any:
+        await asyncio.sleep(3600)
+
+    async def objects(runs: int) -> int:
+        gc.collect()
+        before = len(gc.get_objects())
+        begun = [asyncio.create_task(flow.run()) for _ in range(runs)]
+        for _ in range(5):  # turns of the event loop, until all bodies wait
+            await asyncio.sleep(0)
+        gc.collect()
+        kept = len(gc.get_objects()) - before
+        for task in begun:
+            task.cancel()
+        await asyncio.gather(*begun, return_exceptions=True)
+        return kept
+
+    flow = agents.row(10, wait)
+    _, few, many = [run_sync(objects(runs)) for runs in (3, 100, 300)]
+    assert (many - few) / 200 <= MOST["objects kept for a run that waits"]
 
 
 class Weighing(subjects.Nothing):

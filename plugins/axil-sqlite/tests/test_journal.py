@@ -407,6 +407,59 @@ def test_another_process_gets_the_name_of_the_owner(tmp_path):
     journal.close()
 
 
+@pytest.mark.parametrize("written_ago", [0.0, 2.0])
+def test_after_a_takeover_by_another_process_the_old_holder_commits_nothing(tmp_path, written_ago):
+    """Neither where it only counts on, nor where all of the row of its run would be written."""
+    journal = SqliteJournal(tmp_path)
+    take = """
+    import axil_sqlite.writer
+    axil_sqlite.writer.SILENCE = -1.0
+    await book_of('r', Entry('resumed'))
+    """
+
+    async def go() -> None:
+        old = journal.open("r")
+        old.append(Entry("run"))
+        await safe(old)
+        old.append(done((), "a"))
+        await safe(old)
+        await asyncio.to_thread(python, tmp_path, textwrap.dedent(take))
+        old.touched -= written_ago
+        old.append(done((), "b"))
+        with pytest.raises(JournalError, match=r"AX506.*taken over"):
+            await safe(old)
+        with pytest.raises(JournalError, match=r"AX506.*taken over"):
+            old.append(done((), "c"))
+
+    asyncio.run(go())
+    assert [(entry.kind, entry.node) for entry in journal.entries("r")] == [
+        ("run", ""), ("done", "a"), ("resumed", ""),
+    ]  # fmt: skip
+    [info] = journal.runs()
+    assert (info.entries, info.status) == (3, "open")
+    journal.close()
+
+
+def test_of_a_run_at_work_the_row_without_its_count_is_written_once_a_while(tmp_path, monkeypatch):
+    monkeypatch.setattr("axil_sqlite.writer.FRESH", 600.0)
+    journal = SqliteJournal(tmp_path)
+
+    async def go() -> None:
+        at_work, seen = journal.open("r"), list[tuple[int, float]]()
+        for number in range(4):
+            at_work.append(done((), f"n{number}") if number else Entry("run"))
+            at_work.touched -= 601.0 if number == 3 else 0.0
+            await safe(at_work)
+            [info] = journal.runs()
+            seen.append((info.entries, info.touched))
+        entries, (first, second, third, fourth) = zip(*seen, strict=True)
+        assert entries == (1, 2, 3, 4)
+        assert first == second == third < fourth
+
+    asyncio.run(go())
+    journal.close()
+
+
 def test_an_owner_stopped_for_too_long_is_overtaken_and_notices(tmp_path, monkeypatch):
     slow, quick = SqliteJournal(tmp_path), SqliteJournal(tmp_path)
 

@@ -60,7 +60,7 @@ from axil.kernel.tokens import (
     new_tuple,
     next_ordinal,
 )
-from axil.kernel.values import MAX_WAITING, check_size
+from axil.kernel.values import EMPTY, MAX_WAITING, check_size
 
 
 class Send(NamedTuple):
@@ -266,7 +266,7 @@ class Machine:
         """The edges that recorded firings of nodes with an early join took; None: none is known."""
         self.broken: dict[int, Exception] = {}
         """The errors of joins, by node."""
-        self.unneeded: frozenset[int] = frozenset()
+        self.unneeded: frozenset[int] = EMPTY
         """Nodes that an early join fired without, whose firings are cancelled."""
         self._todo: list[int] = []  # units found closed, whose out-edges are still to be killed
         self._left = False

@@ -65,7 +65,7 @@ from axil.kernel.tokens import (
     new_tuple,
     path_of,
 )
-from axil.kernel.values import MAX_SIZE, MAX_STATES, MAX_WAITING, Log, check_size
+from axil.kernel.values import EMPTY, MAX_SIZE, MAX_STATES, MAX_WAITING, Log, check_size
 
 
 class RunningFrame:
@@ -177,8 +177,8 @@ class Scheduler:
         self._subs: dict[Task, dict[RunningFrame, None]] = {}
         self._made: int = 0  # the size of what firings gave since what waits was looked at
         self._has_dropped = False
-        self._dropped: frozenset[Task] = frozenset()  # firings that an early join cancelled
-        self._failures: list[tuple[tuple[object, ...], NodeFailed]] = []
+        self._dropped: frozenset[Task] = EMPTY  # firings that an early join cancelled
+        self._failures: tuple[tuple[tuple[object, ...], NodeFailed], ...] = ()
         self._stop: AxilError | None = None
         self._ended: FrameResult | None = None
 
@@ -677,7 +677,7 @@ class Scheduler:
             self._commands.append(Return(container, None, failed))
             self.drop([container])
             return
-        self._failures.append(((*running.order(), (place, ordinal, -1)), failed))
+        self._failures += (((*running.order(), (place, ordinal, -1)), failed),)
         self.stop(failed)
 
 

@@ -18,7 +18,7 @@ from axil.kernel.machine import Machine, Transition, blame, sent
 from axil.kernel.plan import BACK, PlanEdge, Port
 from axil.kernel.state import Delta, State
 from axil.kernel.tokens import Carried, Changes, Frame, Out, Task, Token, new_tuple
-from axil.kernel.values import MAX_WAITING, check_size
+from axil.kernel.values import EMPTY, MAX_WAITING, check_size
 
 
 def ways(
@@ -71,7 +71,7 @@ class QuickMachine(Machine):
         self._waits, self._opens = [*plan.waits], [*plan.opens]
         if self._arrivals:
             self._arrivals.clear()
-            self.unneeded = frozenset()
+            self.unneeded = EMPTY
         if self._barrier is not None:
             self._barrier.restart()
         unit = plan.nodes[entry].unit

@@ -46,6 +46,7 @@ from axil.errors import (
 )
 from axil.kernel.values import (
     ATOMS,
+    EMPTY,
     MAX_SIZE,
     MISSING,
     Log,
@@ -378,7 +379,7 @@ class State(Mapping[str, Any]):
                 prev = writes.get(name)
                 if new.reset is not NO_RESET:
                     prev = Write(history.count - 1, new.reset, None, True)
-                    history.resets.update((name,) if schema.of(name).reducer.meet else ())
+                    history.resets |= {name} if schema.of(name).reducer.meet else EMPTY
                 for part in new.deltas:
                     prev = Write(history.count - 1, part, prev)
                 assert prev is not None
@@ -425,7 +426,7 @@ class State(Mapping[str, Any]):
         if not changed:
             return self
         if history is not None:
-            history.resets.update(n for n in changed if self.schema.of(n).reducer.meet is not None)
+            history.resets |= {n for n in changed if self.schema.of(n).reducer.meet is not None}
         over = {**self._over, **changed}
         if history is None:
             return State(self.schema, self._base, over, None, 0)
@@ -478,13 +479,13 @@ class History:
         self.count = 0
         self.writers: dict[str, int] = {}
         self.changes: dict[str, object] = {}
-        self.resets: set[str] = set()
+        self.resets: frozenset[str] = EMPTY
         """The fields that were reset, of those whose whole values can meet."""
 
     def restart(self) -> None:
         """Begin again."""
         self.count, self.changes = 0, {}
-        self.resets = set()
+        self.resets = EMPTY
         if self.writers:
             self.writers = {}
 
@@ -506,7 +507,7 @@ class History:
             state = state.rooted()
         self.count = 0
         self.writers.clear()
-        self.resets = set()
+        self.resets = EMPTY
         return state
 
     def note(self, delta: Delta) -> None:

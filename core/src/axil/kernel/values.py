@@ -325,6 +325,9 @@ class Conversation(Sequence[Any]):
         return [each for each in found if id(each) not in known]
 
 
+EMPTY: Final[frozenset[Any]] = frozenset()
+"""No names, nodes or tasks: one object for all runs, as the collector looks at each."""
+
 MAX_CHARACTERS: Final = 10_000_000
 """Characters of one text of a firing or a field."""
 
@@ -353,10 +356,9 @@ def check_size(
 
     Raises: InvalidValue (AX639): it is larger than ``most``.
     """
-    waiting: list[Any] = [value]
+    found: list[Any] = [value]
     left = most - used
-    while waiting:
-        each = waiting.pop()
+    for each in found:  # which grows meanwhile
         kind = type_of(each)
         left -= 16
         if kind is str:
@@ -369,13 +371,13 @@ def check_size(
                 left -= len(each)
         elif kind is dict:
             left -= 256
-            waiting.extend(each.values())
+            found.extend(each.values())
         elif kind is list or kind is tuple:
             left -= 256
             if 16 * len(each) > left:  # not even looked at
                 left = -1
             else:
-                waiting.extend(each)
+                found.extend(each)
         elif kind is bytes:
             left -= len(each)
         elif kind is Log:

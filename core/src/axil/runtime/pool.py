@@ -14,6 +14,7 @@ import asyncio
 import contextvars
 import inspect
 import logging
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -38,6 +39,7 @@ log = logging.getLogger("axil")
 SLICE = 0.005
 """Seconds of work before the event loop gets a turn."""
 
+_TURN = threading.local()  # its ``ends``: of the slice that a worker of this thread last began
 GRACE = 10.0
 """Seconds that a cancelled body has to end before the run ends without it."""
 
@@ -265,7 +267,7 @@ class WorkerPool:
         due, working, begin, take_outcome = self._due, self.working, self._begin, self._take_outcome
         self._idle -= 1
         self._many = min(2 * self._many, 64) if due else 1
-        turn_ends = time.monotonic() + SLICE
+        _TURN.ends = turn_ends = time.monotonic() + SLICE
         try:
             while not self.is_closed_to_new:
                 if not due:
@@ -304,11 +306,11 @@ class WorkerPool:
                 if me.cancelling() or copy_context() != self._context:
                     break
                 if time.monotonic() > turn_ends:
-                    await asyncio.sleep(0)
-                    turn_ends = time.monotonic() + SLICE
+                    if _TURN.ends == turn_ends:  # else others had a turn, while its body waited
+                        await asyncio.sleep(0)
+                    _TURN.ends = turn_ends = time.monotonic() + SLICE
         except asyncio.CancelledError:
-            # by somebody who took it for the task of a body that has ended
-            pass
+            pass  # by somebody who took it for the task of a body that has ended
         except GeneratorExit:  # the loop is gone
             raise
         except BaseException as broken:  # noqa: BLE001
@@ -341,9 +343,7 @@ class WorkerPool:
         if self._inside[task]:
             return
         self._inside[task] = 1  # still without room
-        if self.is_closed_to_new or self._has_room(
-            self._lane_of(task)
-        ):  # no room is given any more
+        if self.is_closed_to_new or self._has_room(self._lane_of(task)):  # no more room is given
             self._come_back(task)
             return
         back = self.returning[task] = asyncio.get_running_loop().create_future()

@@ -350,7 +350,9 @@ class _Fan:
             for position, group in waiting:
                 try:
                     one = await self._one((*name, position), static, group, is_group)
-                    used += check_size([one.output, one.changes], used=used)
+                    used += check_size(one.output, used=used)
+                    if one.changes:
+                        used += check_size(one.changes, used=used)
                     ended[position] = one
                 except (Exception, Pause) as error:  # noqa: BLE001  # raised when all have ended
                     ended[position] = error

@@ -88,6 +88,8 @@ class RunInfo:
     begun: float = 0.0
     """Seconds since 1970, as all times here."""
     touched: float = 0.0
+    """The time at which it was last written; of one at work a journal may say up to a second
+    less."""
     entries: int = 0
     forked_from: str = ""
     due: float | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from axil import Activation, Options, Result, State
 from axil.driver import (
@@ -130,7 +130,7 @@ class JournalRecorder:
             for name, value in everything.items():
                 if (whole and value) or report.get(name) != value:
                     used[name] = report[name] = value
-        data = cast("dict[str, Any]", entry.data)
+        data: Any = entry.data  # a dict, made for this entry
         data["at"], data["used"] = round(progress.elapsed, 6), used
         self._writer.append(entry)
 

@@ -155,10 +155,11 @@ class RunWriter(ABC):
         # read before the rows, which then have all that belongs to it
         is_closing, ended, due = self.closing, self.ended, self.due
         rows: list[EntryRow] = []
-        # meanwhile ``append`` may take back the last one, to join it with the next
-        with suppress(IndexError):
+        try:
             for _ in range(len(self.rows)):
                 rows.append(self.rows.popleft())
+        except IndexError:  # three calls more
+            pass  # ``append`` took back the last one, to join it with the next
         gone: list[int] = []
         while rows and self.superseded and self.superseded[0][0] <= rows[-1].seq:
             gone.append(self.superseded.popleft()[1])
@@ -214,13 +215,15 @@ class GroupCommit(ABC, Generic[W]):
         seconds, in the turn of an event loop; where none is running, nothing else is at work
         meanwhile.
         """
-        with suppress(RuntimeError):  # no event loop is running
+        try:
             loop = asyncio.get_running_loop()
-            run.noted = seq - 1
-            if loop in self._late:
-                self._late[loop].append(run)
-            else:
-                self._look_later(loop, [run])
+        except RuntimeError:
+            return
+        run.noted = seq - 1
+        if (late := self._late.get(loop)) is None:
+            self._look_later(loop, [run])
+        else:
+            late.append(run)
 
     def _look_later(self, loop: asyncio.AbstractEventLoop, runs: list[W]) -> None:
         self._late[loop] = runs
@@ -231,15 +234,17 @@ class GroupCommit(ABC, Generic[W]):
         fresh: list[W] = []
         for run in self._late.pop(loop):
             noted, run.noted = run.noted, None
-            with suppress(IndexError):  # a thread has taken the rows
+            try:
                 first = run.rows[0].seq
-                if run.closing:
-                    continue
-                if noted is not None and first > noted:
-                    run.noted = first
-                    fresh.append(run)
-                else:
-                    late.append((run, None))
+            except IndexError:  # a thread has taken the rows
+                continue
+            if run.closing:
+                continue
+            if noted is not None and first > noted:
+                run.noted = first
+                fresh.append(run)
+            else:
+                late.append((run, None))
         if fresh:
             self._look_later(loop, fresh)
         if late:

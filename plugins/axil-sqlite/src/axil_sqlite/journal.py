@@ -515,6 +515,10 @@ class SqliteRunWriter(RunWriter):
             entries=journal.read(run_id),
             detail=journal.config.detail,
         )
+        self.shown: tuple[str, bool, float | None] | None = None
+        """The status, whether it was released, and when it is due, as its row has it."""
+        self.touched = 0.0
+        """The time at which all of its row was written."""
 
     def check_names(self, *names: str) -> None:
         """See ``RunWriter``."""

@@ -5,7 +5,9 @@ were asked for, and commits it as one transaction. Where they do not (``normal``
 commits itself, once a turn: that takes less time than waking a thread.
 
 Every transaction checks of each run that this process still holds it: its epoch is the one of the
-claim. A run of which that is not so is refused, alone.
+claim. A run of which that is not so is refused, alone. The check is an update of the number of the
+next entry; what indexes hold of a run at work is written once in ``FRESH`` seconds, as it costs
+twice as many pages.
 """
 
 from __future__ import annotations
@@ -47,12 +49,15 @@ BEAT = 10.0
 """Seconds between signs of life."""
 SILENCE = 30.0
 """Seconds without one after which a holder counts as gone, even if its process is there."""
+FRESH = 1.0
+"""Seconds by which the time at which a run at work was last written may be late."""
 
 _HOLD = (
     "update runs set next = ?, status = ?, owner = ?, beat = ?, touched = ?, due = case when ? "
     "and exists (select 1 from mail where mail.run = runs.id and not read) then 0 else ? end "
     "where id = ? and epoch = ?"
 )
+_GO_ON = "update runs set next = ? where id = ? and epoch = ?"
 
 LOST = ":::"
 """The owner of a run that was lost, and was taken and released since: no process."""
@@ -215,18 +220,26 @@ class Writer(GroupCommit["SqliteRunWriter"]):
         """Write the rows of the runs; return the parts of those that this process holds."""
         if not parts:
             return []
-        now, changes = time.time(), list[tuple[Any, ...]]()
+        now = time.time()
+        changes: dict[str, list[tuple[SqliteRunWriter, tuple[Any, ...]]]] = {_HOLD: [], _GO_ON: []}
         for part in parts:
             run, is_closing = part.run, part.is_closing
             status = part.ended or ("open" if is_closing else "running")
+            shown = status, is_closing, part.due
+            if run.shown == shown and 0 <= now - run.touched < FRESH:
+                changes[_GO_ON].append((run, (part.next, run.id, run.epoch)))
+                continue
+            run.shown, run.touched = shown, now
             owner = "" if is_closing else self.owner
             reads_mail = is_closing and status == "paused"  # what has come makes it due
             times = (now, now, reads_mail, part.due)
-            changes.append((part.next, status, owner, *times, run.id, run.epoch))
-        if connection.executemany(_HOLD, changes).rowcount != len(changes):
-            for (run, *_), change in zip(parts, changes, strict=True):  # which of them were lost
-                if not connection.execute(_HOLD, change).rowcount:
-                    run.fault = claimed_error(run.run_id, "it was taken over")
+            change = (part.next, status, owner, *times, run.id, run.epoch)
+            changes[_HOLD].append((run, change))
+        for sql, rows in changes.items():
+            if connection.executemany(sql, [row for _, row in rows]).rowcount != len(rows):
+                for run, row in rows:  # which of them were lost
+                    if not connection.execute(sql, row).rowcount:
+                        run.fault = claimed_error(run.run_id, "it was taken over")
         return [part for part in parts if part.run.fault is None]
 
     def _claim(self, connection: sqlite3.Connection, run: SqliteRunWriter) -> None:
