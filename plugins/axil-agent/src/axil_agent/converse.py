@@ -51,6 +51,7 @@ from axil_models import (
     content_text,
     current_batches,
     filed,
+    filed_result,
     in_thread,
     is_part,
     on_clock,
@@ -485,6 +486,7 @@ async def _result(
                 content, result["command"] = result_of(given.text), plain_command(given)
             if answer.is_edited:
                 content = _as_edited(answer.arguments, content)
+            content = await filed_result(content, getattr(ctx, "workspace", None))
             return {"content": content, **result}
         except Refused as error:
             return _failed(f"wrong arguments: {error}")

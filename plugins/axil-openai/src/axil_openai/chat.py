@@ -99,6 +99,8 @@ class OpenAIModel(StreamedModel):
                     partial.add(_as_chunk(whole))
                 else:
                     async for chunk in stream:
+                        if chunk.object == "error":  # of vLLM
+                            raise self.service.failed(chunk.model_dump())
                         partial.add(chunk)
                 return partial.reply(self.config.prices)
 

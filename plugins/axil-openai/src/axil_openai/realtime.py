@@ -102,7 +102,7 @@ class RealtimeService(Connection):
             answer = error.response
             headers = {name.lower(): value for name, value in answer.headers.raw_items()}
             said = (answer.body or b"").decode(errors="replace")
-            return self.refused(answer.status_code, _message_in(said), headers)
+            return self.refused(answer.status_code, _body_of(said), headers)
         if isinstance(error, exceptions.ConnectionClosed):
             closed = error.rcvd
             why = f" ({closed.code} {closed.reason})".replace(" )", ")") if closed else ""
@@ -115,9 +115,9 @@ class RealtimeService(Connection):
         return super()._meaning(error)
 
 
-def _message_in(said: str) -> str:
-    with suppress(ValueError, KeyError, TypeError):
-        return str(json.loads(said)["error"]["message"])
+def _body_of(said: str) -> Any:
+    with suppress(ValueError):
+        return json.loads(said)
     return said or "no reason is given"
 
 
