@@ -275,12 +275,12 @@ FAILING = {
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What any service may do wrong, and the test that has a case for each service."""
+    """A failure that services may have, and the test that has a case for each service."""
 
     title: str
     test: str
     is_left_out: Callable[[Failing], bool] = lambda service: False
-    """Whether a service cannot do it."""
+    """The services that cannot have it."""
 
 
 FAULTS = (

@@ -451,7 +451,7 @@ class Service(Generic[C]):
         if no_money or (headers is not None and headers.get("x-should-retry") == "false"):
             transient = False
         page = headers is not None and _is_page(headers)
-        said = "a web page" if page else self.clean(said_in(error))
+        said = "a web page." if page else ended(self.clean(said_in(error)))
         wait = retry_after_seconds(headers)
         return ModelError(
             f"{self.address} answered {status}: {said}",
@@ -468,7 +468,7 @@ class Service(Generic[C]):
         error = error_in(body)
         code = str(_entry(error, "code"))
         words = {code, str(_entry(error, "type"))}
-        message = f"{self.address} failed in the middle: {self.clean(said_in(error))}"
+        message = f"{self.address} failed in the middle: {ended(self.clean(said_in(error)))}"
         if code.isdigit() and 400 <= int(code) <= 599:
             return ModelError(message, status=int(code))
         return ModelError(message, transient=bool(words & _TRANSIENT) or words == {"None"})
@@ -513,6 +513,16 @@ def said_in(error: Any) -> Any:
         if inner := _entry(error, name):
             return said_in(inner)
     return error
+
+
+def ended(text: str) -> str:
+    """Return a text with an end, so that a hint may follow it.
+
+    >>> ended("slow down"), ended("Why? ")
+    ('slow down.', 'Why?')
+    """
+    text = text.rstrip()
+    return text if text.endswith((".", "!", "?", "…", "。")) else f"{text}."
 
 
 def _wait_in(error: Any) -> float | None:

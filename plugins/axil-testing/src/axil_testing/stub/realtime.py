@@ -59,7 +59,7 @@ class RealtimeStub:
         self.transcribed: dict[str, Any] = {"type": "duration", "seconds": 1}
         """The usage of each transcript."""
         self.is_late = False
-        """Whether a transcript comes with the next commit only, be there anything to commit."""
+        """True if a transcript comes with the next commit only, be there anything to commit."""
         self.connections = 0
         """The number of connections so far."""
         self.open_connections = 0
