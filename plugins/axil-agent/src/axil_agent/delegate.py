@@ -110,8 +110,9 @@ class AgentTool:
 
         Raises: RunPaused: it asks a question.
         """
-        options = {"deps": ctx.deps, "workspace": ctx.workspace, "observers": [_Shown(ctx.emit)]}
-        result = await Workflow(self._spec, self._setting).run(task, **options)
+        result = await Workflow(self._spec, self._setting).run(
+            task, deps=ctx.deps, workspace=ctx.workspace, observers=[_Shown(ctx.emit)]
+        )
         for question in result.questions:
             await ctx.ask(question)
         return text_of(result.output)

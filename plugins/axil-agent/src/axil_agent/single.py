@@ -191,7 +191,7 @@ class SingleAgent(Agent, Generic[T]):
     ) -> tuple[Mapping[str, object], Style]:
         style = self.style
         if isinstance(inputs, _Said) and style.template is None:
-            titles = {**style.titles, "message": ""}
+            titles: dict[str, str | None] = {**style.titles, "message": ""}
             style = replace(style, template="{message}", hide_unused_fields=True, titles=titles)
         return inputs, style
 
