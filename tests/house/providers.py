@@ -5,8 +5,9 @@ Written by `make manifests`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from axil_anthropic import AnthropicModel
 from axil_gemini import GeminiModel
@@ -90,27 +91,6 @@ class Shape:
 
 SHAPES = (
     Shape(
-        "429, with each way to say how long to wait",
-        "test_providers.py",
-        "test_a_busy_service_says_in_any_shape_how_long_to_wait",
-    ),
-    Shape(
-        "529; a connection that is reset in the middle of a stream",
-        "test_providers.py",
-        "test_an_overloaded_service_and_a_reset_in_the_middle_are_asked_again",
-    ),
-    Shape(
-        "a whole JSON answer where a stream was asked for",
-        "test_providers.py",
-        "test_a_reply_in_one_piece_is_read_where_a_stream_was_asked_for",
-    ),
-    Shape(
-        "arguments as an object, or in pieces with paths",
-        "test_providers.py",
-        "test_arguments_are_read_as_an_object_and_in_pieces_with_paths",
-        ("chat", "generate"),
-    ),
-    Shape(
         "an empty reply",
         "test_output_parts.py",
         "test_an_empty_reply_is_asked_for_again_and_never_an_answer",
@@ -147,6 +127,185 @@ SHAPES = (
         "test_provider_tools.py",
         "test_what_a_tool_did_is_shown_and_recorded_and_goes_back",
         ("responses", "messages", "generate"),
+    ),
+)
+MESSAGE = "Try that again later."
+"""The words of a failing service in the tests."""
+Body = Callable[[int], Any]
+"""Given a status, the body of an error with ``MESSAGE``."""
+
+
+def _openai(**more: Any) -> Body:
+    def body(status: int) -> Any:
+        usual = {"message": MESSAGE, "type": "server_error", "param": None, "code": None}
+        return {"error": usual | more}
+
+    return body
+
+
+def _numbered(**more: Any) -> Body:
+    return lambda status: {"error": {"code": status, "message": MESSAGE, **more}}
+
+
+def _google(status: int) -> Any:
+    return _numbered(status="UNAVAILABLE")(status)
+
+
+def _listed(status: int) -> Any:
+    return [_google(status)]
+
+
+def _flat(**more: Any) -> Body:
+    return lambda status: {"message": MESSAGE, **more}
+
+
+def _anthropic(status: int) -> Any:
+    kind = {429: "rate_limit_error", 529: "overloaded_error"}.get(status, "api_error")
+    return {"type": "error", "error": {"type": kind, "message": MESSAGE}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    """The way in which a service says that it failed."""
+
+    body: Body
+    shown: str
+    """The place of the message in the body, for the page."""
+    middle: Body | None = None
+    """The body in an event in the middle of a stream; None: the same."""
+    waits: tuple[str, ...] = ()
+    """The ways in which it says how long to wait, besides ``retry-after``."""
+    poor: tuple[int, Any] | None = None
+    """The status and body that say that there is no money left."""
+    dialect: str = "chat"
+
+
+_QUOTA = "insufficient_quota"
+WAITS = {
+    "milliseconds": "`retry-after-ms`",
+    "spans": "spans",
+    "moment": "`x-ratelimit-reset`",
+    "RetryInfo": "`retryDelay` in the body",
+    "headers in the body": "`metadata.headers` in the body",
+}
+"""The ways to say how long to wait, besides ``retry-after``, as the page words them."""
+FAILING = {
+    "openai_responses": Failing(
+        body=_openai(),
+        shown="error.message",
+        dialect="responses",
+        waits=("milliseconds", "spans"),
+        poor=(429, _openai(type=_QUOTA, code=_QUOTA)(429)),
+    ),
+    "anthropic": Failing(body=_anthropic, shown="error.message", dialect="messages"),
+    "gemini_native": Failing(
+        body=_google, shown="error.message", dialect="generate", waits=("RetryInfo",)
+    ),
+    "openai": Failing(
+        body=_openai(),
+        shown="error.message",
+        waits=("milliseconds", "spans"),
+        poor=(429, _openai(type=_QUOTA, code=_QUOTA)(429)),
+    ),
+    "azure": Failing(
+        body=_openai(code="429"), shown="error.message", waits=("milliseconds", "spans")
+    ),
+    "gemini": Failing(
+        body=_listed, middle=_google, shown="[0].error.message", waits=("RetryInfo",)
+    ),
+    "vertex": Failing(
+        body=_listed, middle=_google, shown="[0].error.message", waits=("RetryInfo",)
+    ),
+    "bedrock": Failing(body=_flat(), shown="message", middle=_openai()),
+    "mistral": Failing(
+        body=_flat(object="error", type="rate_limited", param=None, code="1300"), shown="message"
+    ),
+    "cohere": Failing(body=_flat(id="0"), shown="message", middle=_openai()),
+    "deepseek": Failing(
+        body=_openai(),
+        shown="error.message",
+        poor=(402, _openai(type="unknown_error", code="invalid_request_error")(402)),
+    ),
+    "qwen": Failing(
+        body=_openai(type="limit_requests", code="limit_requests"),
+        shown="error.message",
+        middle=_openai(),
+    ),
+    "kimi": Failing(
+        body=lambda status: {"error": {"type": "rate_limit_reached_error", "message": MESSAGE}},
+        shown="error.message",
+        middle=lambda status: {"error": {"type": "engine_overloaded_error", "message": MESSAGE}},
+        poor=(429, {"error": {"type": "exceeded_current_quota_error", "message": MESSAGE}}),
+    ),
+    "xai": Failing(
+        body=lambda status: {"code": "The service is unavailable", "error": MESSAGE},
+        shown="error",
+        middle=lambda status: {"error": MESSAGE},
+    ),
+    "groq": Failing(
+        body=_openai(type="tokens", code="rate_limit_exceeded"),
+        shown="error.message",
+        waits=("spans",),
+    ),
+    "openrouter": Failing(
+        body=_numbered(metadata={"provider_name": "A"}),
+        shown="error.message",
+        waits=("moment", "headers in the body"),
+        middle=lambda status: {
+            **{"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m"},
+            "error": {"code": "server_error", "message": MESSAGE},
+            "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}],
+        },
+        poor=(402, _numbered()(402)),
+    ),
+    "ollama": Failing(body=_openai(type="api_error"), shown="error.message"),
+    "vllm": Failing(
+        body=lambda status: _flat(object="error", type="Unavailable", code=503)(status),
+        shown="message",
+    ),
+    "llama.cpp": Failing(body=_numbered(type="unavailable_error"), shown="error.message"),
+    "lmstudio": Failing(body=lambda status: {"error": MESSAGE}, shown="error"),
+    "litellm": Failing(
+        body=lambda status: _openai(type="None", param="None", code=str(status))(status),
+        shown="error.message",
+    ),
+}
+"""The services of the page, as they fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A failure that services may have, and the test that has a case for each service."""
+
+    title: str
+    test: str
+    is_left_out: Callable[[Failing], bool] = lambda service: False
+    """The services that cannot have it."""
+
+
+FAULTS = (
+    Fault(
+        "429, with each way to say how long to wait",
+        "test_a_busy_service_says_in_any_shape_how_long_to_wait",
+    ),
+    Fault(
+        "529 and 503; a connection that is reset, and an error that is sent, in the middle of a "
+        "stream",
+        "test_a_service_that_fails_is_asked_again_and_says_why",
+    ),
+    Fault(
+        "no money left",
+        "test_a_service_that_wants_money_is_not_asked_again",
+        lambda service: service.poor is None,
+    ),
+    Fault(
+        "a whole JSON answer where a stream was asked for, a reply or an error",
+        "test_a_reply_in_one_piece_is_read_where_a_stream_was_asked_for",
+    ),
+    Fault(
+        "arguments as an object, or in pieces with paths",
+        "test_arguments_are_read_as_an_object_and_in_pieces_with_paths",
+        lambda service: service.dialect == "responses",
     ),
 )
 SPOKEN = (
@@ -247,6 +406,7 @@ def _lines() -> Iterator[str]:
         has = ("yes" if dialect in each.dialects else "" for dialect in APIS)
         yield f"| {each.title} | {' | '.join(has)} | [{each.test}]({_FOLDER}{each.file}) |"
     yield ""
+    yield from _failures()
     yield "## The Realtime API"
     yield ""
     yield "`{type: openai_realtime}`, of OpenAI and of servers that speak as it does:"
@@ -270,6 +430,29 @@ def _lines() -> Iterator[str]:
     for kind, title in TOOLS.items():
         has = ("yes" if kind in model.provider_tools else "" for model in ADAPTERS.values())
         yield f"| `{kind}` | {title} | {' | '.join(has)} |"
+
+
+def _failures() -> Iterator[str]:
+    yield "## Failures"
+    yield ""
+    yield "What providers may do wrong, and the test that has a case for each that can:"
+    yield ""
+    yield "| failure | test |"
+    yield "|---|---|"
+    for each in FAULTS:
+        yield f"| {each.title} | [{each.test}]({_TESTS}) |"
+    yield ""
+    yield "How each says so. *Waits*: the ways to say how long to wait, besides `retry-after` in"
+    yield "seconds and as a date; *spans* are `x-ratelimit-reset-tokens: 1m0s` and the like. *No"
+    yield "money*: an error with this status is known to say so, and it is not asked again."
+    yield ""
+    yield "| provider | its words are in | waits | no money |"
+    yield "|---|---|---|---|"
+    for name, each in FAILING.items():
+        poor = "" if each.poor is None else str(each.poor[0])
+        waits = ", ".join(WAITS[way] for way in each.waits)
+        yield f"| `{name}` | `{each.shown}` | {waits} | {poor} |"
+    yield ""
 
 
 def _row(name: str, title: str, model: str, has: Profile | Native) -> str:

@@ -17,10 +17,11 @@ import pytest
 
 from axil import Context, NodeFailed, RootGraph
 from axil_agent import Agent, HistoryMemory
+from axil_anthropic import AnthropicModel
 from axil_files import load
 from axil_gemini import GeminiModel
 from axil_journals import fork
-from axil_models import image, spread_results
+from axil_models import ProviderTool, image, spread_results
 from axil_openai import OpenAIModel, OpenAIResponsesModel
 from axil_sqlite import SqliteJournal
 from axil_testing.stub import Act, Call, Stub
@@ -161,6 +162,57 @@ def test_what_goes_back_to_a_model_with_its_image_is_kept_without_and_sent_whole
     kept = str(list(journal.entries("r")))
     assert MADE[40:80] not in kept
     assert base64.urlsafe_b64encode(LARGE).decode()[40:80] not in kept
+
+
+SCREENS = {
+    "responses": Act(own=({
+        "id": "cu_1", "type": "computer_call", "call_id": "c1", "status": "completed",
+        "actions": [{"type": "screenshot"}], "pending_safety_checks": [],
+    },)),
+    "messages": Act(calls=(Call(name="computer", arguments={"action": "screenshot"}, id="c1"),)),
+    "generate": Act(calls=(Call(name="click_at", arguments={"x": 5, "y": 5}),)),
+    "chat": Act(calls=(Call(name="see"),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", SCREENS)
+def test_a_picture_that_a_tool_gives_is_a_file_of_the_run_and_is_sent_whole(dialect, tmp_path):
+    def see(actions: Any = None) -> list[Any]:
+        """Show the screen."""
+        return [{"type": "text", "text": "A page."}, image(LARGE)]
+
+    chunks = list[Any]()
+
+    class Watch:
+        def chunk(self, activation: Any, chunk: Any) -> None:
+            chunks.append(chunk)
+
+    computer = ProviderTool("computer", act=see, approve="never")
+    with Stub(dialect) as server:
+        server.say(SCREENS[dialect], Act(text="A", stall_at=0.5), "A leaf.")
+        model = {**MAKERS, "messages": AnthropicModel}[dialect]("m", server.key, server.url)
+        graph = RootGraph("g")
+        graph.create_node(Agent(model, tools=[see if dialect == "chat" else computer]), name="a")
+        graph.edge_from_entry("a", ["q"])
+        graph.edge_to_exit("a", ["answer"])
+        built, journal = graph.build(), SqliteJournal(tmp_path / "runs.db")
+        options: Any = {"journal": journal, "workspace": tmp_path / "files", "observers": [Watch()]}
+
+        async def twice() -> Any:
+            first = asyncio.create_task(built.run({"q": "?"}, run_id="r", **options))
+            await asyncio.to_thread(asked, server, 2)
+            first.cancel()
+            await asyncio.wait({first})
+            return await built.resume("r", **options)
+
+        result, counted = asyncio.run(twice()), sent(server)
+    assert result.output == {"answer": "A leaf."}
+    assert counted == [0, 1, 1]
+    assert MADE[40:80] not in str(list(journal.entries("r"))) + str(chunks)
+    [file] = (tmp_path / "files/made").iterdir()
+    assert file.read_bytes() == LARGE
+    [shown] = [chunk for chunk in chunks if chunk["kind"] == "tool_result"][:1]
+    assert shown["content"][1]["path"] == f"made/{file.name}"
 
 
 PROGRAM = """

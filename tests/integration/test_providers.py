@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from tests.house import providers
-from tests.house.providers import NATIVE
+from tests.house.providers import FAILING, MESSAGE, NATIVE
 
 from axil import ConfigError
 from axil.plugin import Grants, granted
@@ -186,15 +186,15 @@ def test_the_page_of_providers_is_current():
     assert (root / providers.PAGE).read_text("utf-8") == providers.page(), "make manifests"
 
 
-def dialects_of(test: Any) -> set[str]:
-    """Return the dialects for which a test has a case."""
+def cases_of(test: Any, of: str = "dialect") -> set[str]:
+    """Return the dialects, or values of another argument, for which a test has a case."""
     found = set[str]()
     for mark in test.pytestmark:
         if mark.name == "parametrize":
             names, cases = mark.args[0], list(mark.args[1])
             names = [name.strip() for name in names.split(",")] if type(names) is str else names
-            if "dialect" in names:
-                at = list(names).index("dialect")
+            if of in names:
+                at = list(names).index(of)
                 found |= {case if len(names) == 1 else case[at] for case in cases}
     return found
 
@@ -202,7 +202,7 @@ def dialects_of(test: Any) -> set[str]:
 @pytest.mark.parametrize("shape", providers.SHAPES, ids=lambda shape: shape.test)
 def test_a_shape_on_the_page_has_a_case_for_each_api(shape):
     module = module_at(Path(__file__).parent / shape.file)
-    assert dialects_of(getattr(module, shape.test)) == set(shape.dialects)
+    assert cases_of(getattr(module, shape.test)) == set(shape.dialects)
 
 
 def module_at(path: Path) -> Any:
@@ -218,91 +218,129 @@ def test_a_shape_of_the_realtime_api_and_a_tool_on_the_page_have_their_tests():
     spoken = module_at(Path(__file__).parents[2] / providers.SPOKEN_TESTS)
     assert [test for _, test in providers.SPOKEN if not hasattr(spoken, test)] == []
     tools = module_at(Path(__file__).parent / "test_provider_tools.py")
-    assert dialects_of(getattr(tools, providers.TOOL_TEST)) == {"chat", *providers.ADAPTERS}
+    assert cases_of(getattr(tools, providers.TOOL_TEST)) == {"chat", *providers.ADAPTERS}
     assert set(tools.TOOLS) == set(providers.TOOLS)
 
 
 # -- errors in the shapes of providers
 
-DIALECTS = list(MODELS)
 TIMED = {"max_tries": 2, "first_wait_seconds": 0, "total_seconds": 30}
-WAITS = {
-    "seconds": (None, {"headers": {"retry-after": "60"}}),
-    "milliseconds": (None, {"headers": {"retry-after-ms": "60000"}}),
-    "date": (None, {"headers": {"retry-after": "DATE"}}),
-    "groq-openai": (
-        "chat",
-        {
-            "headers": {
-                "x-ratelimit-remaining-requests": "9",
-                "x-ratelimit-reset-requests": "1h0m0s",
-                "x-ratelimit-remaining-tokens": "0",
-                "x-ratelimit-reset-tokens": "1m0.0s",
-            }
-        },
-    ),
-    "openrouter": (
-        "chat",
-        {
-            "headers": {
-                "x-ratelimit-remaining": "0",
-                "x-ratelimit-reset": "EPOCH",
-            }
-        },
-    ),
-    "google": ("generate", {"wait": "60s"}),
+USED_UP = {"x-ratelimit-remaining-requests": "9", "x-ratelimit-reset-requests": "1h0m0s"}
+RETRY_INFO = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "60s"}
+WAITS: Mapping[str, Mapping[str, str]] = {
+    "seconds": {"retry-after": "60"},
+    "date": {"retry-after": "DATE"},
+    "milliseconds": {"retry-after-ms": "60000"},
+    "spans": {
+        **USED_UP,
+        "x-ratelimit-remaining-tokens": "0",
+        "x-ratelimit-reset-tokens": "1m0.0s",
+    },
+    "moment": {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "EPOCH"},
+    "RetryInfo": {},
+    "headers in the body": {},
 }
+"""The headers of each way to say how long to wait."""
+
+
+def failing(name: str, server: Stub, **more: Any) -> Any:
+    """Return the model of a service of ``FAILING``."""
+    profile = {"profile": name} if name in PROFILES else {}
+    return made(FAILING[name].dialect, server, **profile, **more)
+
+
+def busy(name: str, way: str) -> Act:
+    """Return a 429 of a service that says to wait for a minute."""
+    body = FAILING[name].body(429)
+    moments = {
+        "DATE": formatdate(time.time() + 60, usegmt=True),
+        "EPOCH": str(int((time.time() + 60) * 1000)),
+    }
+    error = (body[0] if isinstance(body, list) else body).get("error")
+    if way == "RetryInfo":
+        error["details"] = [{"@type": "type.googleapis.com/google.rpc.Help"}, RETRY_INFO]
+    elif way == "headers in the body":
+        limits = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": moments["EPOCH"]}
+        error["metadata"] = {"headers": limits}
+    headers = {key: moments.get(each, each) for key, each in WAITS[way].items()}
+    return Act(status=429, headers=headers, body=body)
+
+
+def test_a_failure_on_the_page_has_a_case_for_each_provider():
+    assert FAILING.keys() == {*NATIVE, *PROFILES}
+    for fault in providers.FAULTS:
+        found = cases_of(globals()[fault.test], "name")
+        lacking = FAILING.keys() - found
+        assert lacking == {name for name in lacking if fault.is_left_out(FAILING[name])}
 
 
 @pytest.mark.third
 @pytest.mark.parametrize(
-    ("dialect", "shape"),
-    [
-        (each, name)
-        for name, (only, _) in WAITS.items()
-        for each in DIALECTS
-        if only in (None, each)
-    ],
+    ("name", "way"),
+    [(name, way) for name, each in FAILING.items() for way in ("seconds", "date", *each.waits)],
 )
-def test_a_busy_service_says_in_any_shape_how_long_to_wait(dialect, shape):
-    with Stub(dialect) as server:
-        moments = {
-            "DATE": formatdate(time.time() + 60, usegmt=True),
-            "EPOCH": str(int((time.time() + 60) * 1000)),
-        }
-        told = WAITS[shape][1]
-        headers = {key: moments.get(each, each) for key, each in told.get("headers", {}).items()}
-        server.say(Act(status=429, **{**told, "headers": headers}))
-        with pytest.raises(ModelError) as raised:
-            ask(made(dialect, server, retry=TIMED))
+def test_a_busy_service_says_in_any_shape_how_long_to_wait(name, way):
+    with Stub(FAILING[name].dialect) as server:
+        server.say(busy(name, way))
+        with pytest.raises(ModelError, match=rf"answered 429: {MESSAGE} Wait") as raised:
+            ask(failing(name, server, retry=TIMED))
         assert len(server.requests) == 1  # a minute is more than it has
     assert raised.value.retry_after_seconds == pytest.approx(60, abs=25)
     assert raised.value.transient
 
 
 @pytest.mark.third
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("how", [{"status": 529}, {"break_at": 0.6, "text": "so far"}], ids=str)
-def test_an_overloaded_service_and_a_reset_in_the_middle_are_asked_again(dialect, how):
+@pytest.mark.parametrize("name", FAILING)
+@pytest.mark.parametrize("how", ["529", "503", "reset", "an error"])
+def test_a_service_that_fails_is_asked_again_and_says_why(name, how):
     chunks: list[Any] = []
-    with Stub(dialect) as server:
-        server.say(Act(**how), "all of it")
-        reply = ask(made(dialect, server, retry=QUICK), chunks=chunks)
+    service = FAILING[name]
+    if how == "reset":
+        act = Act(break_at=0.6, text="so far")
+    elif how == "an error":
+        middle = None if service.dialect != "chat" else (service.middle or service.body)(503)
+        act = Act(fail_at=0.6, text="so far", body=middle, message=MESSAGE)
+    else:
+        act = Act(status=int(how), body=service.body(int(how)))
+    with Stub(service.dialect) as server:
+        server.say(act, "all of it")
+        reply = ask(failing(name, server, retry=QUICK), chunks=chunks)
+        assert len(server.requests) == 2
     assert reply.text == "all of it"
-    assert any(chunk["kind"] == "retry" for chunk in chunks)
+    (again,) = [chunk for chunk in chunks if chunk["kind"] == "retry"]
+    shown = [chunk["kind"] for chunk in chunks]
+    if how == "reset":
+        assert "reset" in shown
+    else:
+        assert again["error"].endswith(f": {MESSAGE}")
+
+
+@pytest.mark.parametrize("name", [name for name, each in FAILING.items() if each.poor])
+def test_a_service_that_wants_money_is_not_asked_again(name):
+    poor = FAILING[name].poor
+    assert poor is not None
+    with Stub(FAILING[name].dialect) as server:
+        server.say(Act(status=poor[0], body=poor[1]))
+        with pytest.raises(ModelError) as raised:
+            ask(failing(name, server, retry=QUICK))
+        assert len(server.requests) == 1
+    assert not raised.value.transient
 
 
 @pytest.mark.third
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_reply_in_one_piece_is_read_where_a_stream_was_asked_for(dialect):
+@pytest.mark.parametrize("name", FAILING)
+def test_a_reply_in_one_piece_is_read_where_a_stream_was_asked_for(name):
     chunks: list[Any] = []
+    service = FAILING[name]
     call = Call(name="add", arguments={"a": 1}, id="c1")
-    with Stub(dialect) as server:
+    with Stub(service.dialect) as server:
         server.say(
             Act(text="Let me add.", calls=(call,), is_whole=True),
-            Act(text="three", thought="" if dialect == "responses" else "Hm.", is_whole=True),
+            Act(
+                text="three", thought="" if service.dialect == "responses" else "Hm.", is_whole=True
+            ),
         )
-        model = made(dialect, server, retry={"max_tries": 1})
+        model = failing(name, server, retry={"max_tries": 1})
         first, second = ask(model, tools=[ADD], chunks=chunks), ask(model)
     assert [(each.name, each.arguments) for each in first.tool_calls] == [("add", {"a": 1})]
     assert (first.text, first.finish, second.text) == ("Let me add.", "tools", "three")
@@ -310,13 +348,20 @@ def test_a_reply_in_one_piece_is_read_where_a_stream_was_asked_for(dialect):
     assert "".join(each["text"] for each in chunks if each["kind"] == "text") == "Let me add."
 
 
-@pytest.mark.parametrize(("dialect", "sent"), [("chat", "object"), ("generate", "pieces")])
-def test_arguments_are_read_as_an_object_and_in_pieces_with_paths(dialect, sent):
+SENT = {"chat": "object", "messages": "object", "generate": "pieces"}
+
+
+@pytest.mark.third
+@pytest.mark.parametrize("name", [name for name in FAILING if FAILING[name].dialect in SENT])
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_arguments_are_read_as_an_object_and_in_pieces_with_paths(name, is_whole):
     arguments = {"a": 1, "b": True, "name": "axil"}
+    dialect = FAILING[name].dialect
+    sent: Any = "text" if is_whole and dialect == "generate" else SENT[dialect]
+    sealed = "c2VhbGVk" if dialect == "generate" else ""
     with Stub(dialect) as server:
         call = Call(name="add", arguments=arguments, sent=sent)
-        server.say(Act(calls=(call,), sealed="c2VhbGVk" if dialect == "generate" else ""))
-        reply = ask(made(dialect, server), tools=[ADD])
+        server.say(Act(calls=(call,), sealed=sealed, is_whole=is_whole))
+        reply = ask(failing(name, server), tools=[ADD])
     assert [(each.name, each.arguments) for each in reply.tool_calls] == [("add", arguments)]
-    if dialect == "generate":
-        assert "c2VhbGVk" in json.dumps(reply.plain())
+    assert sealed in json.dumps(reply.plain())

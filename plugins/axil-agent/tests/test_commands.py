@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from axil import NodeFailed, Result, RootGraph, SpecError, Workflow
+from axil import Context, NodeFailed, Result, RootGraph, RunPaused, SpecError, Workflow
 from axil.plugin import compile_spec
 from axil_agent import Agent, AgentTool, HistoryMemory, Scripted, SingleAgent
 from axil_files import parse_json, spec_from_document
@@ -209,9 +209,28 @@ def test_what_an_agent_that_is_a_tool_has_done_is_not_done_again():
     assert len(clerk.requests) == 3
 
 
-def test_outside_a_graph_an_agent_is_no_tool():
+def test_outside_a_graph_an_agent_is_a_tool_in_a_run_of_its_own():
+    def whose(ctx: Context) -> str:
+        """Return who asks."""
+        return str(ctx.deps)
+
     model = Scripted([asks("How many?"), '{"message": "done"}'])
-    single = SingleAgent(model, tools=[Agent(Scripted(["Ten."]), name="clerk")])
-    single.invoke({"message": "?"})
+    clerk = Scripted([{"tool_calls": [{"name": "whose", "arguments": {}}]}, "Ten."])
+    single = SingleAgent(model, tools=[Agent(clerk, name="clerk", tools=[whose])])
+    chunks: list[Any] = []
+    asyncio.run(single.run("?", deps="Ada", on_chunk=chunks.append))
     (result,) = [m["content"] for m in model.requests[1].messages if m["role"] == "tool"]
-    assert "is in no graph" in result
+    assert result == "Ten."
+    assert clerk.requests[1].messages[-1]["content"] == "Ada"
+    assert [chunk["name"] for chunk in chunks if chunk["kind"] == "tool_call"] == ["clerk", "whose"]
+
+
+def test_outside_a_graph_a_question_of_an_agent_that_is_a_tool_has_no_channel():
+    async def confirm(ctx: Context) -> str:
+        """Ask a person."""
+        return str(await ctx.ask("Sure?"))
+
+    clerk = Scripted([{"tool_calls": [{"name": "confirm", "arguments": {}}]}])
+    agent = Agent(clerk, name="clerk", tools=[confirm])
+    with pytest.raises(RunPaused, match="outside a run"):
+        SingleAgent(Scripted([asks("How many?")]), tools=[agent]).invoke("?")

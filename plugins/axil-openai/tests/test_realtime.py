@@ -472,6 +472,39 @@ def test_writing_down_what_is_heard_has_its_price(server, used, price, cost):
     assert result.usage.cost == pytest.approx(cost)
 
 
+@pytest.mark.parametrize("turns", [1, 2])
+def test_a_text_that_comes_after_its_turn_is_put_there_and_paid_for(server, monkeypatch, turns):
+    monkeypatch.setattr("axil_openai.realtime._TRANSCRIPT_SECONDS", 0.2)
+    server.is_late = True
+    server.hear(*["A table, please.", "For two."][:turns])
+    price = Price(input=0, output=0, audio_hour=3600)
+    models = {"m": Price(input=0, output=0), TRANSCRIBER: price}
+    limits = Limits(cost=900.0, pricing=Pricing(models=models))
+
+    async def call() -> Any:
+        g = RootGraph("desk", limits=limits)
+        g.create_node(Agent(realtime(server)), name="talk")
+        g.edge_from_entry("talk", ["message"])
+        g.edge_to_exit("talk", ["message"])
+
+        async def person() -> AsyncGenerator[bytes]:
+            for number in range(1, turns + 1):
+                await until(lambda number=number: has_finished(server, number, line))
+                yield ASKED
+            await until(lambda: has_finished(server, turns + 1, line))
+
+        line = Heard(person())
+        task = line.start(g.build().run({"message": "Hello."}))
+        async for _ in line:
+            pass
+        return await task
+
+    result = asyncio.run(asyncio.wait_for(call(), 60))
+    said = ["user: A table, please.", "user: For two."][:turns]
+    assert result.output["message"].splitlines()[1::2] == said
+    assert result.usage.cost == pytest.approx(turns)  # a second each
+
+
 def test_a_minute_of_what_will_be_said_is_reserved_before_the_agent_listens(server):
     free = Price(input=0, output=0)
     models = {"m": free, TRANSCRIBER: Price(input=0, output=0, audio_hour=6)}

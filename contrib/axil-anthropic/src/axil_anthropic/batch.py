@@ -101,4 +101,4 @@ class AnthropicBatches:
         error: Mapping[str, Any] = result["error"]
         error = error.get("error") or error
         status = _STATUSES.get(str(error.get("type")), 500)
-        return self.service.refused(status, error.get("message") or error, None)
+        return self.service.refused(status, error, None)

@@ -145,8 +145,10 @@ class StreamedReply:
             raise BrokenOff
         calls: list[ToolCall] = []
         for at, words in self._arguments.items():
-            arguments, fault = read_arguments(words)
             block = self._blocks[at]
+            # some services give the input whole, at the beginning
+            whole = None if words else block.get("input")
+            arguments, fault = read_arguments(json.dumps(whole) if whole else words)
             block["input"] = arguments
             if at in self._numbers:
                 call = ToolCall(

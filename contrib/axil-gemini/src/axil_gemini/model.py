@@ -226,27 +226,9 @@ class GeminiModel(Remote):
         if not isinstance(error, errors.APIError):
             return None
         given = cast("Any", error)
-        headers = dict(getattr(given.response, "headers", None) or {})
-        wait = _delay(given.details)
-        if wait is not None:
-            headers.setdefault("retry-after", wait)
+        headers = getattr(given.response, "headers", None)
         status = given.code if isinstance(given.code, int) and given.code else 500
-        return self.service.refused(status, given.message or given.details, headers)
-
-
-def _delay(details: Any) -> str | None:
-    """Read how many seconds an error asks to wait: ``{"details": [{"retryDelay": "17s"}]}``."""
-    if not isinstance(details, Mapping):
-        return None
-    body = cast("Mapping[str, Any]", details)
-    error: Any = body.get("error", body)
-    hints = cast("Mapping[str, Any]", error).get("details") if isinstance(error, Mapping) else None
-    for each in cast("list[Any]", hints) if isinstance(hints, list) else ():
-        hint = cast("Mapping[str, Any]", each if isinstance(each, Mapping) else {})
-        delay = hint.get("retryDelay")
-        if isinstance(delay, str):
-            return delay.removesuffix("s")
-    return None
+        return self.service.refused(status, given.details or given.message, headers)
 
 
 def _typed(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -11,6 +13,11 @@ from axil_models import Part, ToolSpec, content_text, kept_for, parts_of, unsend
 
 EXTRA: Final = "gemini"
 """The key that a reply's own parts are kept under."""
+UNSIGNED: Final = {
+    "thought_signature": base64.b64encode(b"skip_thought_signature_validator").decode()
+}
+"""Google's word for calls of another model: models from Gemini 3 on refuse them without."""
+_OLD: Final = re.compile(r"gemini-[12]\b")
 OURS: Final = "axil_call_"
 """The prefix of ids of calls that have none from the service; they are not sent to it."""
 
@@ -57,14 +64,17 @@ def _parts(
         parts: list[dict[str, Any]] = (
             [{"text": valid_text(content_text(content))}] if content else []
         )
-        for call in cast("Sequence[Mapping[str, Any]]", given.get("tool_calls") or ()):
+        for at, call in enumerate(
+            cast("Sequence[Mapping[str, Any]]", given.get("tool_calls") or ())
+        ):
             parts.append(
                 {
+                    **(UNSIGNED if at == 0 and not _OLD.search(origin) else {}),
                     "function_call": {
                         **_id(str(call["id"])),
                         "name": call["name"],
                         "args": dict(call.get("arguments") or {}),
-                    }
+                    },
                 }
             )
         return parts

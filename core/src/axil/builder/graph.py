@@ -712,10 +712,7 @@ class Graph:
         return given
 
     def end(self, given: object, role: str) -> str:
-        """Return the name of the node that an edge begins or ends at.
-
-        Args:
-            role: its part in the edge, for messages.
+        """Return the name of the node that an edge begins or ends at; ``role``: its part there.
 
         Raises: SpecError (AX104, AX125): there is no such node.
         """
@@ -723,7 +720,8 @@ class Graph:
             name = given if given in self._specs else _SPECIAL.get(given.lower(), given)
             if name in self._specs or name in (ENTRY, EXIT):
                 return name
-            hint = did_you_mean(given, self._specs) or f"Nodes: {format_names(list(self._specs))}."
+            known = [*self._specs] or ["none yet"]
+            hint = did_you_mean(given, known) or f"Nodes: {format_names(known)}."
             raise self.error("AX104", f'no node "{given}" ({role}).', hint)
         if id(given) in self._names:
             return self._names[id(given)]

@@ -389,7 +389,8 @@ class Scheduler:
             return Ending("done")
         if not (questions := self._root.questions):
             raise KernelBug("the run has nothing to do, has not ended, and waits for no answer.")
-        paused = RunPaused(f"{len(questions)} open question(s): {questions[0].text}")
+        hint = "Run with a journal, and `resume(run_id, answers={question id: answer})`."
+        paused = RunPaused(f"{len(questions)} open question(s): {questions[0].text}", hint=hint)
         return Ending("paused", paused, questions)
 
     def ended(self) -> FrameResult:

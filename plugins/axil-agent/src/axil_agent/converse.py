@@ -51,6 +51,7 @@ from axil_models import (
     content_text,
     current_batches,
     filed,
+    filed_result,
     in_thread,
     is_part,
     on_clock,
@@ -151,6 +152,13 @@ class _Shown:
         self._fields = fields
         self._emit({"kind": "output", "fields": fields})
         self.count += 1
+
+    def end(self, fields: dict[str, object]) -> None:
+        """Show the fields of the whole reply, where they were not all shown before: of a bare
+        value, of a function, those with defaults.
+        """
+        if self._fields is not None and self._output is not None and fields != self._fields:
+            self._show_fields(fields)
 
     def reset(self) -> None:
         """Show that what was shown does not count."""
@@ -342,6 +350,7 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
                 parts = tuple(content) if isinstance(content, list) else (content,)
                 return Answer(fields, text, tuple(acted), None, reply.extra, parts)
             fields, value = await read(reply.text, options, ctx, f"output:{calls}")
+            shown.end(fields)
             return Answer(fields, reply.text, tuple(acted), value, reply.extra)
         except ValueError as error:
             fault = _fault(error, reply)
@@ -485,6 +494,7 @@ async def _result(
                 content, result["command"] = result_of(given.text), plain_command(given)
             if answer.is_edited:
                 content = _as_edited(answer.arguments, content)
+            content = await filed_result(content, getattr(ctx, "workspace", None))
             return {"content": content, **result}
         except Refused as error:
             return _failed(f"wrong arguments: {error}")

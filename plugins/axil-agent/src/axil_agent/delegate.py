@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic import BaseModel, Field, field_validator
 
-from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec
+from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec, Workflow
 from axil.plugin import (
     ENTRY,
     EXIT,
     SURROUNDINGS,
     CompileOptions,
+    Message,
     Place,
     compile_spec,
     message,
@@ -22,7 +23,7 @@ from axil.plugin import (
 )
 from axil_agent.agent import Agent
 from axil_agent.template import joined
-from axil_models import Tool, ToolError, call_async
+from axil_models import Tool, call_async
 
 _PARAMETERS = {
     "type": "object",
@@ -79,6 +80,7 @@ class AgentTool:
             payload="messages",
             extras={name: around[name] for name in SURROUNDINGS if name in around},
         )
+        self._spec, self._setting = spec, setting
         self._plan = compile_spec(spec, setting)
 
     async def tools(self) -> Sequence[Tool]:
@@ -94,21 +96,43 @@ class AgentTool:
         return [tool]
 
     async def _ask(self, ctx: Any, **given: Any) -> str:
-        """Return the agent's reply. Raises: ToolError (AX657): there is no run."""
+        """Return the agent's reply."""
+        task = [message(str(given.get("message") or ""))]
         if not hasattr(ctx, "run"):
-            fault = f'the agent "{self.name}" is a tool of an agent that is in no graph.'
-            raise ToolError("AX657", fault, "Put the agent that has the tool into a graph.")
+            return await self._asked_alone(task, ctx)
         plan = self._plan
         state = plan.graph.schema.start(plan.graph.start)
-        task = [message(str(given.get("message") or ""))]
         ended = await ctx.run(plan, task, name=self.name, state=state)
         return text_of(ended.output)
+
+    async def _asked_alone(self, task: list[Message], ctx: Any) -> str:
+        """Return the agent's reply to an agent outside a run: in a run of its own.
+
+        Raises: RunPaused: it asks a question.
+        """
+        result = await Workflow(self._spec, self._setting).run(
+            task, deps=ctx.deps, workspace=ctx.workspace, observers=[_Shown(ctx.emit)]
+        )
+        for question in result.questions:
+            await ctx.ask(question)
+        return text_of(result.output)
 
     async def close(self) -> None:
         """Close what was opened for the agent."""
         for component in reversed(self._plan.graph.components if self._plan else ()):
             if hasattr(component, "close"):
                 await call_async(component.close)
+
+
+class _Shown:
+    """An observer that shows the chunks of a run."""
+
+    def __init__(self, emit: Callable[[object], None]) -> None:
+        self._emit = emit
+
+    def chunk(self, activation: object, chunk: object) -> None:
+        """Show a chunk."""
+        self._emit(chunk)
 
 
 class NodeTool(AgentTool):

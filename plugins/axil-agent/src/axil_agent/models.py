@@ -155,7 +155,10 @@ def model_of(
         except UnknownComponent as error:
             if not isinstance(given, str):
                 raise
-            own = f'If it is a model\'s own name: {{"type": "openai", "name": "{name}"}}.'
+            adapter, _, rest = name.partition(":")  # as others write it
+            is_adapter = bool(rest) and adapter in known.names("models")
+            kind, own_name = (adapter, rest) if is_adapter else ("openai", name)
+            own = f'If it is a model\'s own name: {{"type": "{kind}", "name": "{own_name}"}}.'
             hint = f"{own} {error.hint}".strip()
             raise UnknownComponent(error.message, hint=hint, where=error.where) from None
         made = make_component(found, config or {}, inside)

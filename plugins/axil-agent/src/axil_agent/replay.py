@@ -116,6 +116,7 @@ class Recorder:
         self.model, self.path, self.name = model, Path(path), name
         self.session = session
         self.provider_tools = getattr(model, "provider_tools", ())
+        self.modalities = getattr(model, "modalities", None)
         self._is_mended = False
 
     @staticmethod

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequen
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast, overload
 
@@ -16,10 +17,10 @@ from axil.plugin import Message
 from axil_agent.agent import Agent
 from axil_agent.converse import think
 from axil_agent.models import Chosen
-from axil_agent.prompt import Wiring
+from axil_agent.prompt import Style, Wiring
 from axil_agent.sharing import shared_values
 from axil_agent.standalone import StandaloneContext
-from axil_models import Reply, Request, Structure, checked_settings, plain_data
+from axil_models import Part, Reply, Request, Structure, checked_settings, plain_data, text_part
 
 if TYPE_CHECKING:
     from axil_agent.arguments import First, ModelLike, SingleOptions
@@ -102,9 +103,17 @@ async def ask(
 T = TypeVar("T")
 
 
+Said = str | Sequence[str | Part]
+"""A message: a text, or texts, images and files."""
+
+
+class _Said(dict[str, object]):
+    """A message to an agent, as its field ``message``: sent as it is where there is no template."""
+
+
 class SingleAgent(Agent, Generic[T]):
-    """An agent that is asked directly: ``invoke(fields) -> fields``, or an object of the type that
-    ``output_type`` names.
+    """An agent that is asked directly: ``invoke(text) -> fields``, ``invoke(fields) -> fields``, or
+    an object of the type that ``output_type`` names.
 
     It cannot be inside a graph. Invocations share nothing, and any number may be under way; those
     that name a ``thread`` continue its conversation.
@@ -177,18 +186,28 @@ class SingleAgent(Agent, Generic[T]):
         self._wiring = Wiring(node=name, needed=self.wanted(keys))
         self._threads: dict[str, _Conversation] = {}
 
+    def _inputs_and_style(
+        self, inputs: Mapping[str, object], wiring: Wiring
+    ) -> tuple[Mapping[str, object], Style]:
+        style = self.style
+        if isinstance(inputs, _Said) and style.template is None:
+            titles: dict[str, str | None] = {**style.titles, "message": ""}
+            style = replace(style, template="{message}", hide_unused_fields=True, titles=titles)
+        return inputs, style
+
     def invoke(
         self,
-        inputs: Mapping[str, object],
+        inputs: Said | Mapping[str, object],
         attributes: Mapping[str, object] | None = None,
         *,
         thread: str = "",
+        deps: object = None,
     ) -> T:
         """``run``, without an event loop. Raises: as ``run``; RuntimeError: a loop is running."""
 
         async def once() -> T:
             try:
-                return await self.run(inputs, attributes, thread=thread)
+                return await self.run(inputs, attributes, thread=thread, deps=deps)
             finally:
                 await self._model.close()  # its connections cannot outlive this loop
 
@@ -196,22 +215,32 @@ class SingleAgent(Agent, Generic[T]):
 
     async def run(
         self,
-        inputs: Mapping[str, object],
+        inputs: Said | Mapping[str, object],
         attributes: Mapping[str, object] | None = None,
         *,
         thread: str = "",
+        deps: object = None,
         on_chunk: Callable[[object], None] | None = None,
     ) -> T:
         """Return the fields of one reply, or an object of the output's type. Connections of its
         model are kept until ``close``.
 
         Args:
-            thread: the conversation that this turn belongs to, kept in this object. Its turns wait
-                for one another. Empty: none.
+            inputs: fields, or a message: a text, or a list of texts, images and files. It is the
+                field ``message`` of a template.
+            deps: ``ctx.deps`` of tools that have a parameter ``ctx``.
+            thread: the conversation that this turn belongs to, kept in this object, by a
+                ``HistoryMemory`` where it has no memory. Its turns wait for one another.
             on_chunk: called with what is streamed: texts, tool calls, results.
         Raises: ReplyError, TurnLimit, ContextError, PromptError, WiringError; and what the model
         raises.
         """
+        if not isinstance(inputs, Mapping):
+            inputs = _Said(message=_content(inputs))
+        if thread and not self._memories:
+            from axil_agent.history import HistoryMemory
+
+            self.add_memory(HistoryMemory())
         self.check(self._wiring)
         conversation = (
             self._threads.setdefault(thread, _Conversation()) if thread else _Conversation()
@@ -220,7 +249,7 @@ class SingleAgent(Agent, Generic[T]):
             stage = StandaloneContext(
                 plain_data(conversation.local), on_chunk, dict(conversation.state)
             )
-            stage.workspace, stage.thread = self._workspace, thread
+            stage.workspace, stage.thread, stage.deps = self._workspace, thread, deps
             fields, answer = await self.turn(inputs, attributes or {}, stage, self._wiring)
             conversation.state |= shared_values(stage)
             conversation.local = stage.local
@@ -229,3 +258,10 @@ class SingleAgent(Agent, Generic[T]):
     def forget(self, thread: str) -> None:
         """End a conversation."""
         self._threads.pop(thread, None)
+
+
+def _content(said: Said) -> object:
+    """Return what was said as the content of a message."""
+    if isinstance(said, str):
+        return said
+    return [text_part(each) if isinstance(each, str) else dict(each) for each in said]

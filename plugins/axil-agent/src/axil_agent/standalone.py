@@ -19,6 +19,8 @@ class StandaloneContext:
     """The context of an agent that is called outside a run."""
 
     workspace: Path | None = None
+    deps: Any = None
+    """See ``Context.deps``."""
 
     def __init__(
         self,

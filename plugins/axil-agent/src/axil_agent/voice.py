@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, nullcontext
-from typing import Final, Literal, cast
+from dataclasses import replace
+from typing import Any, Final, Literal, cast
 
 from axil.plugin import Message, MeterReservation
 from axil_agent.commands import leads_elsewhere
@@ -62,22 +63,34 @@ async def talk(
     texts = list(messages)
     is_asked = first == "agent"
     said: list[str] = []
+    unheard: dict[Any, tuple[int, int]] = {}
+    """The places in ``texts`` and ``said`` of what has no text yet."""
     faults: list[str] = []
     calls = turns = 0
     specs = [tool.spec for tool in options.tools.values()]
     async with AsyncExitStack() as stack:
         conversation: Talk | None = None
+        writing: MeterReservation | None = None
+
+        async def ended(reply: Reply) -> dict[str, object]:
+            """Count what was written down, late texts too, and return the reply with them."""
+            if writing is not None and conversation is not None:
+                late = await conversation.written()
+                reply = replace(reply, parts=(*late, *reply.parts))
+            for part in reply.parts:
+                if writing is not None and part.get("usage"):
+                    Usage(**part["usage"]).settle(writing, part["model"])
+            return reply.plain()
 
         async def turn() -> dict[str, object]:
-            nonlocal conversation
+            nonlocal conversation, writing
             line = current_line()
             if line is None or not line.is_open:
-                return Reply(finish=_HUNG_UP).plain()
+                return await ended(Reply(finish=_HUNG_UP))
             model = options.model
             if conversation is None:
                 opened = cast("TalkingModel", model).talking(line)
                 conversation = await stack.enter_async_context(opened)
-            writing: MeterReservation | None = None
             if not is_asked:
                 if conversation.transcriber:
                     writing = await ctx.reserve(
@@ -87,12 +100,8 @@ async def talk(
                     )
                 with writing or nullcontext():
                     if not await conversation.listen(request, ctx.emit):
-                        return Reply(finish=_HUNG_UP).plain()
-            reply = await asked(model, request, ctx, name, ctx.emit, conversation.reply)
-            for part in reply.parts:
-                if writing is not None and part.get("usage"):
-                    Usage(**part["usage"]).settle(writing, part["model"])
-            return reply.plain()
+                        return await ended(Reply(finish=_HUNG_UP))
+            return await ended(await asked(model, request, ctx, name, ctx.emit, conversation.reply))
 
         while True:
             calls += 1
@@ -100,14 +109,19 @@ async def talk(
             request = Request(messages=list(texts), tools=specs, settings=dict(options.settings))
             recorded = await ctx.step(name, turn, request=request.plain, kind="model")
             reply = Reply.read(recorded)
-            if reply.finish == _HUNG_UP:
-                break
-            if options.on_reply is not None:
+            has_ended = reply.finish == _HUNG_UP
+            if options.on_reply is not None and not has_ended:
                 reply = options.on_reply(reply, request.messages) or reply
             for part in reply.parts:
-                if part.get("type") == "heard":
-                    texts.append({"role": "user", "content": part["text"]})
-                    said.append(f"user: {part['text']}")
+                if part.get("type") != "heard":
+                    continue
+                at, line_at = unheard.pop(part.get("id"), (len(texts), len(said)))
+                if part.get("id") and at == len(texts):
+                    unheard[part["id"]] = at, line_at
+                texts[at : at + 1] = [{"role": "user", "content": part["text"]}]
+                said[line_at : line_at + 1] = [f"user: {part['text']}"]
+            if has_ended:
+                break
             texts.append(reply.message())
             if reply.text:
                 said.append(f"assistant: {reply.text}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -73,10 +73,13 @@ def encode_value(value: Any, depth: int = 0) -> Any:
         return {_TAG: "bytes", "v": base64.b64encode(value).decode()}
     if value is MISSING:
         return {_TAG: "missing"}
+    hint = "Return plain data, declare the field in a typed schema, or pass the object as deps."
+    if isinstance(value, Coroutine):
+        hint = "Await it: a function that asks or waits is an `async def`."
     raise JournalError(
         f"a value of type {kind.__module__}.{kind.__qualname__} cannot be kept in a journal.",
         id="AX501",
-        hint="Return plain data, declare the field in a typed schema, or pass the object as deps.",
+        hint=hint,
     )
 
 

@@ -1519,3 +1519,10 @@ def test_leave_of_a_run_is_its_own_and_reaches_no_other():
     assert one == three == {"may": [True, True]}
     assert two == {"may": [False, True]}
     assert sorted(map(sorted, found)) == [["network", "read"], ["read"]]
+
+
+def test_graphs_that_a_journal_cannot_tell_apart_are_refused_unless_they_are_the_same():
+    one, other = asking(1), asking(2)  # their bodies are made in Python
+    with pytest.raises(EngineError, match=r"AX978.*two graphs"):
+        LocalEngine(MemoryJournal(), [one, other])
+    LocalEngine(MemoryJournal(), [one, Workflow(one.spec, one.setting)])

@@ -29,7 +29,7 @@ _SUBJECTS = {
         "errors": """
             AgentError ContextError ModelContract ModelError PartError ToolError
         """,
-        "files": "filed with_files",
+        "files": "filed filed_result with_files",
         "formats": "Formatter",
         "forms": "Forms",
         "faults": "validation_text without_titles",

@@ -1,7 +1,8 @@
 """Files of the run's workspace in messages: read where a message names them, written where a model
-makes images and recordings, so that edges, journals and messages hold their paths.
+makes images and recordings, or a tool gives them (a picture of the screen), so that edges, journals
+and messages hold their paths.
 
-What a model makes is named by the digest of its content: a call that is made again writes the same
+What is made is named by the digest of its content: a call that is made again writes the same
 file. Where a reply's ``extra`` holds the same content, which goes back to the model, it is named
 there, too.
 """
@@ -162,17 +163,9 @@ async def filed(reply: Reply, workspace: Path | None) -> Reply:
 
     Small ones stay as they are; so do all where there is no workspace, or it cannot be written to.
     """
-    large = [each for each in reply.parts if is_part(each) and _is_large(each)]
-    if workspace is None or not large:
+    parts, paths = await _written(reply.parts, workspace)
+    if not paths:
         return reply
-    try:
-        paths = await in_thread(lambda: {each["data"]: _put(each, workspace) for each in large})
-    except OSError:
-        return reply
-    parts = tuple(
-        _named(each, paths[each["data"]]) if each.get("data") in paths else each
-        for each in reply.parts
-    )
     known = {_plain(data): path for data, path in paths.items()}
 
     def name(value: Any) -> Any:
@@ -180,7 +173,29 @@ async def filed(reply: Reply, workspace: Path | None) -> Reply:
             return {_FILE: known[_plain(value)], "urlsafe": bool({"-", "_"} & {*value})}
         return value
 
-    return replace(reply, parts=parts, extra=_each(reply.extra, name))
+    return replace(reply, parts=tuple(parts), extra=_each(reply.extra, name))
+
+
+async def filed_result(content: Any, workspace: Path | None) -> Any:
+    """Return the result of a tool, with its images and recordings in files, as ``filed``."""
+    if not isinstance(content, list):
+        return content
+    return (await _written(cast("list[Any]", content), workspace))[0]
+
+
+async def _written(
+    parts: Sequence[Any], workspace: Path | None
+) -> tuple[Sequence[Any], dict[str, str]]:
+    """Return parts with large content in files, and the paths of it."""
+    large = [each for each in parts if is_part(each) and _is_large(each)]
+    if workspace is None or not large:
+        return parts, {}
+    try:
+        paths = await in_thread(lambda: {each["data"]: _put(each, workspace) for each in large})
+    except OSError:
+        return parts, {}
+    named = [_named(each, paths[each["data"]]) if each in large else each for each in parts]
+    return named, paths
 
 
 def _is_large(part: Mapping[str, Any]) -> bool:

@@ -49,8 +49,12 @@ _TRANSIENT = frozenset(
     {
         *("server_error", "internal_error", "api_error"),
         *("overloaded", "overloaded_error", "rate_limit_error", "rate_limit_exceeded"),
+        *("rate_limited", "rate_limit_reached_error", "engine_overloaded_error"),
     }
 )
+_POOR = frozenset({"insufficient_quota", "exceeded_current_quota_error"})
+"""Codes and types of errors that say that there is no money left."""
+_SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
 _WEB_PAGE = "It is the address of an API: it often ends in /v1."
 
 
@@ -390,16 +394,11 @@ class Service(Generic[C]):
         """
         if isinstance(error, sdk.APIStatusError):
             given: Any = error
-            is_mapping = isinstance(given.body, Mapping)
-            inner = _entry(given.body, "error", given.body if is_mapping else None)
-            report = _entry(inner, "message")
+            body = given.message if given.body is None else given.body
             status = int(given.status_code)
             if status < 400:  # an error in the middle of a stream that began well
-                return self.failed(given.message if inner is None else inner)
-            # no money left
-            transient = False if getattr(given, "code", None) == "insufficient_quota" else None
-            message, headers = report or given.message, given.response.headers
-            return self.refused(status, message, headers, transient=transient)
+                return self.failed(body)
+            return self.refused(status, body, given.response.headers)
         if isinstance(error, sdk.APITimeoutError):
             return self.silent()
         if isinstance(error, sdk.APIConnectionError):
@@ -441,27 +440,23 @@ class Service(Generic[C]):
         if not isinstance(body, Mapping):
             raise Malformed("the reply is no object")
         whole = cast("Mapping[str, Any]", body)
-        if error := whole.get("error"):
-            raise self.failed(error)
+        if whole.get("error") or whole.get("object") == "error":
+            raise self.failed(whole)
         return whole
 
-    def refused(
-        self,
-        status: int,
-        meaning: Any,
-        headers: Mapping[str, str] | None,
-        *,
-        transient: bool | None = None,
-    ) -> ModelError:
-        """Return the error of an answer with an error's status."""
-        if headers is not None and headers.get("x-should-retry") == "false":
+    def refused(self, status: int, body: Any, headers: Mapping[str, str] | None) -> ModelError:
+        """Return the error of an answer with an error's status and this body."""
+        error, transient = error_in(body), None
+        no_money = not _POOR.isdisjoint(str(_entry(error, key)) for key in ("code", "type"))
+        if no_money or (headers is not None and headers.get("x-should-retry") == "false"):
             transient = False
         page = headers is not None and _is_page(headers)
-        said = "a web page" if page else self.clean(meaning)
+        said = "a web page." if page else ended(self.clean(said_in(error)))
+        wait = retry_after_seconds(headers)
         return ModelError(
             f"{self.address} answered {status}: {said}",
             status=status,
-            retry_after_seconds=retry_after_seconds(headers),
+            retry_after_seconds=_wait_in(error) if wait is None else wait,
             transient=transient,
             hint=self._hint(status) or (f"Check base_url. {_WEB_PAGE}" if page else ""),
         )
@@ -470,13 +465,10 @@ class Service(Generic[C]):
         """Return the error of a reply that failed in the middle; ``body``: what the service sent,
         with ``message``, ``type``, ``code``.
         """
-        given: Mapping[str, Any] = (
-            cast("Mapping[str, Any]", body) if isinstance(body, Mapping) else {"message": str(body)}
-        )
-        code = str(given.get("code"))
-        words = {code, str(given.get("type"))}
-        said = self.clean(given.get("message") or given)
-        message = f"{self.address} failed in the middle: {said}"
+        error = error_in(body)
+        code = str(_entry(error, "code"))
+        words = {code, str(_entry(error, "type"))}
+        message = f"{self.address} failed in the middle: {ended(self.clean(said_in(error)))}"
         if code.isdigit() and 400 <= int(code) <= 599:
             return ModelError(message, status=int(code))
         return ModelError(message, transient=bool(words & _TRANSIENT) or words == {"None"})
@@ -504,9 +496,52 @@ class Service(Generic[C]):
         return False
 
 
-def _entry(data: Any, name: str, default: Any = None) -> Any:
-    is_mapping = isinstance(data, Mapping)
-    return cast("Mapping[str, Any]", data).get(name, default) if is_mapping else default
+def error_in(body: Any) -> Any:
+    """Return the error in the body of an answer, however the service wraps it.
+
+    >>> error_in([{"error": {"message": "slow down"}}])
+    {'message': 'slow down'}
+    """
+    listed = cast("list[Any]", body) if isinstance(body, list) else [body]
+    error = listed[0] if len(listed) == 1 else listed  # Google's
+    return _entry(error, "error") or error
+
+
+def said_in(error: Any) -> Any:
+    """Return the message in an error, under ``message``, ``detail`` or ``error``, also nested."""
+    for name in ("message", "detail", "error"):
+        if inner := _entry(error, name):
+            return said_in(inner)
+    return error
+
+
+def ended(text: str) -> str:
+    """Return a text with an end, so that a hint may follow it.
+
+    >>> ended("slow down"), ended("Why? ")
+    ('slow down.', 'Why?')
+    """
+    text = text.rstrip()
+    return text if text.endswith((".", "!", "?", "…", "。")) else f"{text}."
+
+
+def _wait_in(error: Any) -> float | None:
+    """Return how long an error asks to wait in its body: ``retryDelay`` of Google, the headers that
+    OpenRouter has there; None: it does not say.
+    """
+    details: Any = _entry(error, "details")
+    for hint in cast("list[Any]", details if isinstance(details, list) else []):
+        if found := _SECONDS.fullmatch(str(_entry(hint, "retryDelay"))):
+            return float(found[1])
+    headers: Any = _entry(_entry(error, "metadata"), "headers")
+    if not isinstance(headers, Mapping):
+        return None
+    given = cast("Mapping[Any, Any]", headers).items()
+    return retry_after_seconds({str(name).lower(): str(value) for name, value in given})
+
+
+def _entry(data: Any, name: str) -> Any:
+    return cast("Mapping[str, Any]", data).get(name) if isinstance(data, Mapping) else None
 
 
 def _is_page(headers: Mapping[str, str]) -> bool:

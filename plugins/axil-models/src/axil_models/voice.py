@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import asdict
 from typing import Any, Final, Protocol, TypeVar
 
+from axil_models.parts import Part
 from axil_models.requests import Emit, Reply, Request, Usage
 
 T = TypeVar("T")
@@ -178,6 +179,12 @@ class Talk(Protocol):
         """
         ...
 
+    async def written(self) -> Sequence[Part]:
+        """Return ``heard_part``s of what was written down too late for the reply to it, each once;
+        behind the end of the call, wait a moment for what is still to come.
+        """
+        ...
+
 
 class TalkingModel(Protocol):
     """A model that can talk, beside what every model does."""
@@ -187,9 +194,11 @@ class TalkingModel(Protocol):
         ...
 
 
-def heard_part(text: str, model: str = "", usage: Usage | None = None) -> dict[str, Any]:
+def heard_part(
+    text: str, model: str = "", usage: Usage | None = None, *, id: str = ""
+) -> dict[str, Any]:
     """Return what a person said as a part of the reply to it; ``usage``: of the model that wrote it
-    down.
+    down; ``id``: of what has no text yet, and of the text when it comes.
     """
     used = {} if usage is None else {"model": model, "usage": asdict(usage)}
-    return {"type": "heard", "text": text, **used}
+    return {"type": "heard", "text": text, **used, **({"id": id} if id else {})}

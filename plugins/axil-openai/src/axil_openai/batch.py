@@ -100,12 +100,7 @@ class OpenAIBatches:
         whole = cast("Mapping[str, Any]", body)
         if status == 200:
             return whole
-        fault: Any = whole.get("error") or whole
-        is_object = isinstance(fault, Mapping)
-        about = cast("Mapping[str, Any]", fault) if is_object else {"message": fault}
-        is_poor = about.get("code") == "insufficient_quota"
-        said = about.get("message") or about
-        return self.service.refused(status, said, None, transient=False if is_poor else None)
+        return self.service.refused(status, whole, None)
 
     def _rest(self, batch: Any) -> ModelError:
         """Return the error of the requests of a batch that are in none of its files."""

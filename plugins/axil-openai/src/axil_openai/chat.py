@@ -37,7 +37,7 @@ from axil_models import (
 from axil_openai.profiles import Form
 from axil_openai.requests import chosen_tool, held, tool_schema
 from axil_openai.streamed import StreamedModel
-from axil_openai.thoughts import EXTRA as _EXTRA, Thoughts, more_of, sent_back
+from axil_openai.thoughts import EXTRA as _EXTRA, Thoughts, more_of, sent_back, with_stand_ins
 from axil_openai.wire import data_url, file_name, joined_base64
 
 if TYPE_CHECKING:
@@ -73,13 +73,16 @@ class OpenAIModel(StreamedModel):
                 schema = {"type": "json_schema", "json_schema": bound}
                 asked["response_format"] = schema if bound else {"type": "json_object"}
         origin = f"{self.service.address} {asked['model']}"
+        profile = self.service.profile
         asked["messages"] = [_message(each, origin) for each in messages]
+        if profile.wants_thoughts:
+            known, thinking = asked["messages"], profile.thinking
+            asked["messages"] = with_stand_ins(known, thinking, str(asked["model"]))
         if request.tools:
             asked["tools"] = [_tool(each, config.strict_tools) for each in request.tools]
         choice = chosen_tool(settings.get("tool_choice"))
         if choice is not None:
             settings["tool_choice"] = {"type": "function", "function": {"name": choice}}
-        profile = self.service.profile
         for ours in profile.renamed.keys() & settings.keys():
             settings.setdefault(profile.renamed[ours], settings.pop(ours))
         if "stream_options" not in profile.refused:
@@ -99,6 +102,8 @@ class OpenAIModel(StreamedModel):
                     partial.add(_as_chunk(whole))
                 else:
                     async for chunk in stream:
+                        if chunk.object == "error":  # of vLLM
+                            raise self.service.failed(chunk.model_dump())
                         partial.add(chunk)
                 return partial.reply(self.config.prices)
 

@@ -46,6 +46,8 @@ class Profile:
     """The fields that are sent unasked elsewhere, and that it refuses."""
     thinking: str = ""
     """The field in which thoughts come."""
+    wants_thoughts: bool = False
+    """True if it refuses calls of tools without thoughts, be they another model's."""
     caching: Literal["", "automatic", "asked for"] = ""
     """The way to its prompt cache; empty: it has none."""
 
@@ -87,6 +89,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
             forms=_LOOSE,
             takes=_HEARING,
             thinking="extra_content",
+            wants_thoughts=True,
             caching="automatic",
         ),
         Profile(
@@ -98,6 +101,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
             forms=_LOOSE,
             takes=_HEARING,
             thinking="extra_content",
+            wants_thoughts=True,
             caching="automatic",
         ),
         Profile(
@@ -138,6 +142,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
             forms=_JSON,
             takes=("text",),
             thinking="reasoning_content",
+            wants_thoughts=True,
             caching="automatic",
         ),
         Profile(
@@ -160,6 +165,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
             forms=_JSON,
             takes=_SEEING,
             thinking="reasoning_content",
+            wants_thoughts=True,
             caching="automatic",
         ),
         Profile(

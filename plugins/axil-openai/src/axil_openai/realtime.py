@@ -102,7 +102,7 @@ class RealtimeService(Connection):
             answer = error.response
             headers = {name.lower(): value for name, value in answer.headers.raw_items()}
             said = (answer.body or b"").decode(errors="replace")
-            return self.refused(answer.status_code, _message_in(said), headers)
+            return self.refused(answer.status_code, _body_of(said), headers)
         if isinstance(error, exceptions.ConnectionClosed):
             closed = error.rcvd
             why = f" ({closed.code} {closed.reason})".replace(" )", ")") if closed else ""
@@ -115,9 +115,9 @@ class RealtimeService(Connection):
         return super()._meaning(error)
 
 
-def _message_in(said: str) -> str:
-    with suppress(ValueError, KeyError, TypeError):
-        return str(json.loads(said)["error"]["message"])
+def _body_of(said: str) -> Any:
+    with suppress(ValueError):
+        return json.loads(said)
     return said or "no reason is given"
 
 
@@ -255,8 +255,10 @@ class Conversation:
         """The item and the audio that are to be answered; empty: none are."""
         self._texts: dict[str, tuple[str, Usage | None]] = {}
         """The texts of what was said, by item, and what it took to write them down."""
+        self._late: list[str] = []
+        """The items that were answered before there was a text of them."""
         self._pumping: asyncio.Task[None] | None = None
-        self._is_deaf = False
+        self._is_deaf = self._is_over = False
 
     async def listen(self, request: Request, emit: Emit, /) -> bool:
         """Wait until the person has said something; False: the call has ended.
@@ -268,6 +270,7 @@ class Conversation:
             async with self._linked(client, request) as link:
                 await link.until(self._has_news)
                 if not link.spoken:
+                    self._is_over = True
                     return False
                 self._spoken = link.spoken.popleft()
                 self._audio = self._taken()
@@ -339,10 +342,30 @@ class Conversation:
         if config.transcription and item in link.heard:
             with suppress(TimeoutError):
                 await link.until(lambda: item in self._texts, _TRANSCRIPT_SECONDS)
+            if item not in self._texts:
+                self._late.append(item)
+                return heard_part(UNHEARD, id=item)
+        return self._heard_part(item)
+
+    def _heard_part(self, item: str, id: str = "") -> Part:
         text, usage = self._texts.get(item) or ("", None)
-        if usage is not None and config.transcription_prices is not None:
-            usage = config.transcription_prices.priced(usage)
-        return heard_part(text or UNHEARD, self.transcriber, usage)
+        prices = self._model.config.transcription_prices
+        if usage is not None and prices is not None:
+            usage = prices.priced(usage)
+        return heard_part(text or UNHEARD, self.transcriber, usage, id=id)
+
+    async def written(self) -> Sequence[Part]:
+        """See ``Talk``."""
+        has_ended = self._is_over or not self._line.is_open
+        if self._late and has_ended and self._link is not None:
+            with suppress(Exception):  # what it failed with ends no call that has ended
+                await self._link.until(self._has_all_texts, _TRANSCRIPT_SECONDS)
+        written = [item for item in self._late if item in self._texts]
+        self._late = [item for item in self._late if item not in written]
+        return [self._heard_part(item, item) for item in written]
+
+    def _has_all_texts(self) -> bool:
+        return self._texts.keys() >= {*self._late}
 
     # ------------------------------------------------------------------------- the connection
 

@@ -3,11 +3,13 @@
 DeepSeek, Qwen, Kimi, vLLM: ``reasoning_content``, or ``reasoning``. OpenRouter: also
 ``reasoning_details``. Mistral: content that is a list, with parts ``thinking``. Gemini:
 ``extra_content`` with the signature of a call or of the message. All of it goes back as it came,
-to the same model of the same service only.
+to the same model of the same service only. DeepSeek, Kimi and Gemini refuse calls without: where
+another model made them, something stands in for it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -15,6 +17,11 @@ from axil_models import Showing, reasoning_parts
 
 EXTRA: Final = "openai_chat"
 """The key that it is kept under."""
+_STAND_IN: Final = "(not kept)"
+"""Kimi refuses an empty text."""
+_UNSIGNED: Final = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+"""Google's word for calls of another model: models from Gemini 3 on refuse them without."""
+_OLD: Final = re.compile(r"gemini-[12]\b")
 _TEXTS: Final = ("reasoning_content", "reasoning")
 
 
@@ -106,6 +113,29 @@ def sent_back(kept: Mapping[str, Any], text: Any) -> dict[str, Any]:
     if "content" not in kept or not text:
         return dict(kept)
     return {**kept, "content": [*kept["content"], {"type": "text", "text": text}]}
+
+
+def with_stand_ins(
+    messages: list[dict[str, Any]], thinking: str, model: str
+) -> list[dict[str, Any]]:
+    """Return a conversation with calls, and something in place of thoughts that it lacks.
+
+    ``thinking``: the field of the thoughts; ``model``: who is asked.
+    """
+    is_signed = thinking == "extra_content"
+    if not any(each.get("tool_calls") for each in messages) or (is_signed and _OLD.search(model)):
+        return messages
+    made: list[dict[str, Any]] = []
+    for each in messages:
+        calls = each.get("tool_calls")
+        if each["role"] == "assistant" and not is_signed:
+            made.append({"reasoning_content": _STAND_IN, **each})
+        elif calls and is_signed and not any("extra_content" in call for call in calls):
+            signed = {**calls[0], "extra_content": _UNSIGNED}
+            made.append({**each, "tool_calls": [signed, *calls[1:]]})
+        else:
+            made.append(each)
+    return made
 
 
 def _read(content: Sequence[Any]) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from pydantic import Field
 
@@ -65,6 +65,7 @@ class FallbackModel:
         self._setting: Any = None
         self._models: list[Any] = []
         self._made: list[Any] = []
+        self._held: list[AsyncExitStack] = []
 
     def bind(self, setting: Any) -> None:
         """Make the models now rather than with the first question.
@@ -109,6 +110,24 @@ class FallbackModel:
             for model in self.models()
         )
         return tuple(str(name) for some in names for name in some if name)
+
+    @property
+    def provider_tools(self) -> frozenset[str]:
+        """The tools that the providers of all of them have."""
+        has = (frozenset(getattr(model, "provider_tools", ())) for model in self.models())
+        return frozenset[str].intersection(*has)
+
+    async def __aenter__(self) -> Self:
+        """Keep the models' connections."""
+        async with AsyncExitStack() as stack:
+            for model in self.models():
+                if hasattr(model, "__aenter__"):
+                    await stack.enter_async_context(model)
+            self._held.append(stack.pop_all())
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._held.pop().aclose()
 
     async def reply(self, request: Any, emit: Callable[[Any], None], /) -> Any:
         """Return the answer of the first model that gives one.

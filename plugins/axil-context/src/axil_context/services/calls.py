@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from axil.plugin import install_advice
 from axil_models import (
@@ -25,7 +24,6 @@ T = TypeVar("T")
 
 _LARGEST = 200_000_000
 """Bytes of an answer."""
-_SECONDS = re.compile(r"(\d+(?:\.\d+)?)s\Z")
 
 
 class JsonService(Service["AsyncClient"]):
@@ -83,28 +81,4 @@ class JsonService(Service["AsyncClient"]):
             body: Any = json.loads(data)
         except ValueError:
             body = data.decode("utf-8", "replace")
-        made = self.refused(status, _said(body), headers)
-        if made.retry_after_seconds is None:
-            made.retry_after_seconds = _wait(body)
-        return made
-
-
-def _entry(data: Any, name: str) -> Any:
-    return cast("Mapping[str, Any]", data).get(name) if isinstance(data, Mapping) else None
-
-
-def _said(body: Any) -> Any:
-    """Return what an error says: under ``error``, ``message`` or ``detail``, also nested."""
-    for name in ("error", "message", "detail"):
-        if inner := _entry(body, name):
-            return _said(inner)
-    return body
-
-
-def _wait(body: Any) -> float | None:
-    """Return how long an error asks to wait, as Google says it: ``retryDelay: 17s``."""
-    details: Any = _entry(_entry(body, "error"), "details")
-    for hint in cast("list[Any]", details if isinstance(details, list) else []):
-        if found := _SECONDS.match(str(_entry(hint, "retryDelay"))):
-            return float(found[1])
-    return None
+        return self.refused(status, body, headers)

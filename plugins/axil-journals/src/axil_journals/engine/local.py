@@ -179,7 +179,11 @@ class LocalEngine:
         self._spending, self._objects = Spending(), objects
         self._executor = lasting_executor(options)
         self._clock: Clock = options.pop("clock", None) or RealClock()
-        self._workflows = {workflow.plan.graph.digest: workflow for workflow in workflows}
+        self._workflows: dict[str, Workflow] = {}
+        for each in workflows:
+            known = self._workflows.setdefault(each.plan.graph.digest, each)
+            if known.spec != each.spec:
+                raise _alike(each.spec.id)
         self._entered = AsyncExitStack()  # workflows whose components are provisioned
         self._found: dict[tuple[str, frozenset[str]], Workflow] = {}  # with leave of their own
         self._provisioned: set[int] = set()  # their ids; they are among those entered
@@ -893,6 +897,14 @@ def _is_unknown(error: Exception) -> bool:
 def _answered_before(run_id: str, question: str) -> EngineError:
     message = f'the question "{question}" of the run "{run_id}" was answered before.'
     return EngineError(message, id="AX541", hint="The first answer counts.")
+
+
+def _alike(name: str) -> EngineError:
+    message = (
+        f'two graphs are called "{name}" and are the same to a journal, which knows nodes made in '
+        "Python by their names: a run of one would be taken on by the other."
+    )
+    return EngineError(message, id="AX978", hint='Give each a name: Graph("…").')
 
 
 def _closed() -> EngineError:

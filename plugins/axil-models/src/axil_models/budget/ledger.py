@@ -14,6 +14,7 @@ holds something, itself or around itself, so there is no circle of waiters.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ from axil_models.budget.prices import Estimate, Estimator, Pricing
 
 if TYPE_CHECKING:
     import asyncio
+
+log = logging.getLogger("axil_models")
 
 _ESTIMATOR = Estimator()
 _ROUNDING = 1e-9  # money is counted in floats: a part in a billion is not a limit that was passed
@@ -170,7 +173,10 @@ class Reservation:
 class Ledger:
     """All accounts of one run."""
 
-    __slots__ = ("_accounts", "_known", "_run", "_stop", "_waiting", "estimator", "usage")
+    __slots__ = (
+        *("_accounts", "_is_free", "_known", "_run", "_stop", "_waiting"),
+        *("estimator", "usage"),
+    )
 
     def __init__(
         self,
@@ -182,6 +188,7 @@ class Ledger:
         """``budget``: the run's; ``stop``: ends the run; without it the limit is raised."""
         self.usage, self.estimator, self._stop = usage, estimator or _ESTIMATOR, stop or _raised
         self._run = Account("", usage)
+        self._is_free = False  # money is limited, and a call was seen that cost none
         if budget is not None:
             self._run.budgets = (budget,)
         self._accounts: dict[str, Account] = {}
@@ -318,6 +325,11 @@ class Ledger:
             given, answered = tokens.get("input_tokens", 0), tokens.get("output_tokens", 0)
             cost = 0.0 if price is None else price.of(given, answered, *special)
             cost *= 1 - discount
+        elif not cost and tokens and not self._is_free:
+            self._is_free = any(account.has_costs for account in reservation.accounts)
+            if self._is_free:
+                name = next(filter(None, (model, *reservation.names)), "a model")
+                log.warning("%s has no price, so no limit of its cost holds: give pricing.", name)
         self.charge(reservation.who, {**tokens, "cost": cost})
 
     def release(self, reservation: Reservation) -> None:

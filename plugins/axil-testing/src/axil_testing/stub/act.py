@@ -17,8 +17,8 @@ class Call:
     """A text is sent as it is, even where it is no JSON."""
     id: str = ""
     sent: Literal["text", "object", "pieces"] = "text"
-    """The form of its arguments where it is not the API's own: an object in ``chat``, pieces with
-    paths (``partialArgs``) in ``generate``.
+    """The form of its arguments where it is not the API's own: an object in ``chat``, and whole at
+    its beginning in ``messages``; pieces with paths (``partialArgs``) in ``generate``.
     """
 
     @property
@@ -77,8 +77,12 @@ class Act:
     """It is sent in one piece, as JSON, though a stream was asked for."""
     wait: str = ""
     """The wait that an error asks for in its body, as Google says it: ``17s``."""
+    body: Any = None
+    """The body of its error, where a service has another one than the API; None: the API's."""
     break_at: float | None = None
     """The connection is dropped."""
+    fail_at: float | None = None
+    """An event says that it failed, and is the last one."""
     end_at: float | None = None
     """The reply ends properly, but is not whole."""
     garble_at: float | None = None

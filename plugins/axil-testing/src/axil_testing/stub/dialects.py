@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from axil_testing.stub.act import Act, event, pieces
@@ -29,6 +30,10 @@ class Dialect(Protocol):
 
     def error(self, act: Act) -> Mapping[str, Any]:
         """Return the body of an error."""
+        ...
+
+    def failed(self, act: Act) -> bytes:
+        """Return the piece of a stream that says that it failed, and that it may be asked again."""
         ...
 
 
@@ -106,7 +111,10 @@ class Chat:
             {
                 "id": call.id or f"call_{number}",
                 "type": "function",
-                "function": {"name": call.name, "arguments": call.text},
+                "function": {
+                    "name": call.name,
+                    "arguments": call.arguments if call.sent == "object" else call.text,
+                },
             }
             for number, call in enumerate(act.calls)
         ]
@@ -131,6 +139,11 @@ class Chat:
                 "code": None,
             }
         }
+
+    def failed(self, act: Act) -> bytes:
+        """As OpenAI says it."""
+        error = {**self.error(act)["error"], "type": "server_error"}
+        return event({"error": error} if act.body is None else act.body)
 
 
 class Responses:
@@ -287,6 +300,10 @@ class Responses:
         """As OpenAI says it."""
         return Chat().error(act)
 
+    def failed(self, act: Act) -> bytes:
+        """As OpenAI says it."""
+        return self._event("error", message=act.message, code="server_error", param=None)
+
 
 class Messages:
     """Anthropic's Messages."""
@@ -347,15 +364,11 @@ class Messages:
                 "type": "tool_use",
                 "id": call.id or f"call_{number}",
                 "name": call.name,
-                "input": {},
+                "input": call.arguments if call.sent == "object" else {},
             }
+            sent = [] if call.sent == "object" else pieces(call.text, 3)
             yield from self._block(
-                at,
-                begun,
-                [
-                    {"type": "input_json_delta", "partial_json": part}
-                    for part in pieces(call.text, 3)
-                ],
+                at, begun, [{"type": "input_json_delta", "partial_json": part} for part in sent]
             )
             at += 1
         usual = "refusal" if act.refusal else "tool_use" if act.calls else "end_turn"
@@ -413,6 +426,10 @@ class Messages:
         kind = {429: "rate_limit_error", 500: "api_error", 529: "overloaded_error"}
         told = {"type": kind.get(act.status, "invalid_request_error"), "message": act.message}
         return {"type": "error", "error": told}
+
+    def failed(self, act: Act) -> bytes:
+        """As Anthropic says it."""
+        return event(self.error(replace(act, status=529)), "error")
 
 
 class Generate:
@@ -509,6 +526,10 @@ class Generate:
             kind = "type.googleapis.com/google.rpc.RetryInfo"
             told["details"] = [{"@type": kind, "retryDelay": act.wait}]
         return {"error": told}
+
+    def failed(self, act: Act) -> bytes:
+        """As Google says it."""
+        return event(self.error(replace(act, status=503)))
 
 
 def _data(piece: bytes) -> Any:

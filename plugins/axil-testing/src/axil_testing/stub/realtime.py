@@ -58,6 +58,8 @@ class RealtimeStub:
         """The headers with which each connection was asked for."""
         self.transcribed: dict[str, Any] = {"type": "duration", "seconds": 1}
         """The usage of each transcript."""
+        self.is_late = False
+        """True if a transcript comes with the next commit only, be there anything to commit."""
         self.connections = 0
         """The number of connections so far."""
         self.open_connections = 0
@@ -151,6 +153,7 @@ class _Session:
         self._stub, self._socket = stub, socket
         self._count = 0
         self._session: dict[str, Any] = {}
+        self._unwritten: list[str] = []
         self._buffer = bytearray()
         self._heard_ms = 0
         self._silence_ms = 0
@@ -200,6 +203,7 @@ class _Session:
         if kind == "input_audio_buffer.append":
             await self._listen(base64.b64decode(event["audio"]))
         elif kind == "input_audio_buffer.commit":
+            await self._write_down()
             if not self._buffer:
                 return "input_audio_buffer_commit_empty", "the buffer is empty"
             await self._commit()
@@ -271,11 +275,19 @@ class _Session:
         await self._send("input_audio_buffer.committed", item_id=item, previous_item_id=None)
         content = [{"type": "input_audio", "transcript": None}]
         await self._added({"id": item, "type": "message", "role": "user", "content": content})
+        await self._write_down()
         if self._input("transcription") and is_speech:
-            text = self._stub.next_text()
-            kind = "conversation.item.input_audio_transcription"
+            self._unwritten.append(item)
+            if not self._stub.is_late:
+                await self._write_down()
+
+    async def _write_down(self) -> None:
+        """Send the transcripts of what has none."""
+        kind = "conversation.item.input_audio_transcription"
+        items, self._unwritten = self._unwritten, []
+        for item in items:
             about = {"item_id": item, "content_index": 0}
-            if text:
+            if text := self._stub.next_text():
                 used = self._stub.transcribed
                 await self._send(f"{kind}.completed", transcript=text, usage=used, **about)
             else:

@@ -208,7 +208,8 @@ class Stub:
         if self.refuses is not None and (fault := self.refuses(asked.body)):
             act = replace(act, status=400, message=fault)
         if act.status != 200:
-            await line.whole(act.status, self.dialect.error(act), act.headers)
+            body = self.dialect.error(act) if act.body is None else act.body
+            await line.whole(act.status, body, act.headers)
             return True
         if asked.path.partition("?")[0].endswith("/embeddings"):
             await line.whole(200, _embedded(asked.body), act.headers)
@@ -229,6 +230,9 @@ class Stub:
                 await line.wait(60.0)
             if number == places["break"]:
                 return False
+            if number == places["fail"]:
+                await line.piece(self.dialect.failed(act))
+                break
             if number == places["end"]:
                 break
             await line.piece(
@@ -243,6 +247,7 @@ def _shares(act: Act) -> dict[str, float | None]:
     return {
         "stall": act.stall_at,
         "break": act.break_at,
+        "fail": act.fail_at,
         "end": act.end_at,
         "garble": act.garble_at,
     }
