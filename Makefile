@@ -94,9 +94,8 @@ types: $(STAMP)
 arrows: $(STAMP)
 	$(BIN)/lint-imports
 
-# Everything but the counts of calls, and the types of the file itself, without the kernel's short ways, whose file is put back in any case.
-WITHOUT_COUNTS := --ignore benchmarks/test_call_counts.py --ignore tests/house/test_run_path.py \
-	--deselect tests/house/test_types.py::test_the_kernel_is_strictly_typed
+# Everything but the counts of calls, without the kernel's short ways, whose file is put back in any case.
+WITHOUT_COUNTS := --ignore benchmarks/test_call_counts.py --ignore tests/house/test_run_path.py
 plainly: $(STAMP)
 	mv core/src/axil/kernel/shortcuts.py $(VENV)/shortcuts.py
 	$(BIN)/python -m pytest -n auto $(WITHOUT_COUNTS); code=$$?; \
@@ -120,6 +119,7 @@ thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/integration/test_teams.py -k service
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/integration/test_servers.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-process
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto --dist worksteal -m third
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto --dist worksteal tests/journeys
 
 # MCP servers that others wrote, where npm is at hand; they are kept outside the checkout.
