@@ -68,11 +68,14 @@ def node(page: Any, *path: str) -> Any:
 
 def until(page: Any, expression: str) -> None:
     """Wait until something holds in the page, whose policy keeps the browser's own way out."""
-    for _ in range(200):
+    for _ in range(1200):
         if page.evaluate(expression):
             return
         page.wait_for_timeout(50)
     raise AssertionError(expression)
+
+
+AT_TEXT = "document.activeElement.tagName === 'TEXTAREA'"
 
 
 def by_mouse_a_file_is_given(hand: Hand, site: Site, text: Path) -> None:
@@ -171,6 +174,7 @@ def by_mouse_the_critic_is_changed(hand: Hand, site: Site) -> None:
     hand.click(page.get_by_role("listitem").first)
     hand.click(node(page, "cycle(clerk,critic)", "critic"))
     hand.click(button(page, "Fork from here").first)
+    until(page, AT_TEXT)
     page.keyboard.press("Control+a")
     hand.write('{"verdict": "REVISE"}')
     hand.click(button(page, "Start the fork"))
@@ -182,10 +186,14 @@ def by_keys_the_critic_is_changed(hand: Hand, site: Site) -> None:
     hand.press("j", "Enter")
     node(page, "cycle(clerk,critic)", "critic").wait_for()
     hand.press("/")
+    until(page, "document.activeElement.type === 'search'")
     hand.write("critic")
     hand.press("Enter", "Enter")
     page.locator("aside").get_by_role("heading", name="/ critic").wait_for()
-    hand.press("k", "Control+a")
+    button(page, "Fork from here").first.wait_for()
+    hand.press("k")
+    until(page, AT_TEXT)
+    hand.press("Control+a")
     hand.write('{"verdict": "REVISE"}')
     hand.press("Control+Enter")
 
