@@ -58,15 +58,15 @@ $(VENV)/usual: pyproject.toml plugins/axil/pyproject.toml
 # Every member editable, then the tools. Done again only when a pyproject.toml changes or a member appears.
 # The build backend is installed once, so that no member needs a build environment of its own.
 # Tools and test libraries are the root's `test` and `dev` extras, less the members, which are already here.
-# pip would compile one module after the other, also the third of them that chromadb requires and never imports. Some packages
-# hold templates that no compiler reads.
+# pip would compile one module after the other, also the half of them that nothing imports: what chromadb requires, services of moto,
+# what mypy has compiled already, tests of others. Some packages hold templates that no compiler reads.
 $(STAMP): pyproject.toml $(PROJECTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import sys; sys.exit("axil needs Python 3.11 or newer; say make PYTHON=...") if sys.version_info < (3, 11) else None'
 	$(BIN)/python -m pip install --quiet "hatchling>=1.27" "editables>=0.5"
 	$(BIN)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*(r for e in extras.values() for r in e if "{root:uri}" not in r), sep="\n")' > $(VENV)/tools.txt
 	$(BIN)/python -m pip install --quiet --no-compile --no-build-isolation $(addprefix --editable ,$(MEMBERS)) --requirement $(VENV)/tools.txt
-	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(kubernetes|sympy)/' $(VENV)/lib || true
+	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(kubernetes|moto|mypyc?|onnxruntime|sympy|tests)/' $(VENV)/lib || true
 	touch $@
 
 demo: $(VENV)/usual
