@@ -1,4 +1,4 @@
-"""One team of each sort passes the conformance kit; `make kits` tries all of them, and the whole."""
+"""One team of each sort passes the conformance kit; `make kits` tries all, and the distribution."""
 
 from __future__ import annotations
 
