@@ -1,5 +1,5 @@
-"""What importing modules does beside definitions, and what it loads, seen in a process that has
-imported nothing but the kernel and pydantic.
+"""The effects of importing modules beside definitions, and what it loads, seen in a process that
+has imported nothing but the kernel and pydantic.
 
 Each process is a fork of one that waits, which imports those once; where there is no fork, each
 process imports for itself. Modules of the kernel are imported where nothing of it is.
@@ -66,12 +66,12 @@ for line in sys.stdin:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Imported:
-    """What came of importing modules, one after the other."""
+    """The outcome of importing modules, one after the other."""
 
     faults: tuple[str, ...] = ()
-    """What it did beside definitions."""
+    """The effects beside definitions."""
     failure: str = ""
-    """Why they cannot be imported."""
+    """The reason why they cannot be imported; empty: they can."""
     loaded: frozenset[str] = frozenset()
     """The names of all modules that are loaded then."""
 
