@@ -58,15 +58,15 @@ $(VENV)/usual: pyproject.toml plugins/axil/pyproject.toml
 # Every member editable, then the tools. Done again only when a pyproject.toml changes or a member appears.
 # The build backend is installed once, so that no member needs a build environment of its own.
 # Tools and test libraries are the root's `test` and `dev` extras, less the members, which are already here.
-# pip would compile one module after the other, also the third of them that chromadb requires and never imports. Some packages
-# hold templates that no compiler reads.
+# pip would compile one module after the other, also the half of them that nothing imports: what chromadb requires, services of moto,
+# what mypy has compiled already, tests of others. Some packages hold templates that no compiler reads.
 $(STAMP): pyproject.toml $(PROJECTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import sys; sys.exit("axil needs Python 3.11 or newer; say make PYTHON=...") if sys.version_info < (3, 11) else None'
 	$(BIN)/python -m pip install --quiet "hatchling>=1.27" "editables>=0.5"
 	$(BIN)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*(r for e in extras.values() for r in e if "{root:uri}" not in r), sep="\n")' > $(VENV)/tools.txt
 	$(BIN)/python -m pip install --quiet --no-compile --no-build-isolation $(addprefix --editable ,$(MEMBERS)) --requirement $(VENV)/tools.txt
-	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(kubernetes|sympy)/' $(VENV)/lib || true
+	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(kubernetes|moto|mypyc?|onnxruntime|sympy|tests)/' $(VENV)/lib || true
 	touch $@
 
 demo: $(VENV)/usual
@@ -94,16 +94,16 @@ types: $(STAMP)
 arrows: $(STAMP)
 	$(BIN)/lint-imports
 
-# Everything but the counts of calls, and the types of the file itself, without the kernel's short ways, whose file is put back in any case.
-WITHOUT_COUNTS := --ignore benchmarks/test_call_counts.py --ignore tests/house/test_run_path.py \
-	--deselect tests/house/test_types.py::test_the_kernel_is_strictly_typed
+# Everything but the counts of calls, without the kernel's short ways, whose file is put back in any case.
+WITHOUT_COUNTS := --ignore benchmarks/test_call_counts.py --ignore tests/house/test_run_path.py
 plainly: $(STAMP)
 	mv core/src/axil/kernel/shortcuts.py $(VENV)/shortcuts.py
 	$(BIN)/python -m pytest -n auto $(WITHOUT_COUNTS); code=$$?; \
 		mv $(VENV)/shortcuts.py core/src/axil/kernel/shortcuts.py; exit $$code
 
 # The laws with 150 times the examples, and the large ends of the scales: a million rounds, 2,000 cycles one in another;
-# 100,000 random workflows, compared with each other and with the reference model; thousands of mutants of hostile files.
+# 100,000 random workflows, compared with each other and with the reference model; thousands of mutants of hostile files;
+# and all cases of the tests of which `make test` takes every third (the mark third).
 thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest core/tests/property tests/faults
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -o faulthandler_timeout=3000 plugins/axil-postgres/tests/test_workers.py
@@ -120,6 +120,8 @@ thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/integration/test_teams.py -k service
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/integration/test_servers.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-process
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto --dist worksteal -m third \
+		--ignore tests/journeys --ignore plugins/axil-mcp --ignore plugins/axil-serve/tests/test_ends.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto --dist worksteal tests/journeys
 
 # MCP servers that others wrote, where npm is at hand; they are kept outside the checkout.

@@ -77,9 +77,14 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def secrets_of_a_module() -> Iterator[None]:
-    """Let the process forget the secrets of a module's tests: others would print without them."""
+    """Let the process forget the secrets of a module's tests: others would print without them.
+
+    What a module has left stays, too: it is not looked at by the collections of the next ones.
+    """
     yield
     with suppress(ImportError):
         from axil import secrecy
 
         secrecy.forget_secrets()
+    gc.collect()
+    gc.freeze()

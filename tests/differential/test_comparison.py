@@ -11,7 +11,7 @@ from . import ways
 from .generation import random_graph
 from .graphs import ENTRY, EXIT, Edge, Graph, Node
 
-GRAPHS = 100_000 if ways.LONG else 150
+GRAPHS = 100_000 if ways.LONG else 100
 BLOCK = 500 if ways.LONG else 50
 """Workflows of one test: small, so that they spread over processes."""
 MOST = 1 if ways.LONG else 4

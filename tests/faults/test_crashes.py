@@ -19,7 +19,7 @@ import pytest
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 
 LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
-STRIDES = {"kill": 10, "raise": 12, "stop": 20, "hang": 20, "cancel": 20, "sleep": 10}
+STRIDES = {"kill": 15, "raise": 18, "stop": 30, "hang": 30, "cancel": 30, "sleep": 15}
 """By what happens at a point: of so many points one is tried, by each of ``KINDS`` in turn; in
 ``make thorough`` all, by each.
 """

@@ -14,7 +14,7 @@ import pytest
 
 pytestmark = pytest.mark.third
 
-SECONDS = 2
+SECONDS = 1
 LOADING = 20
 """For starting Python and reading a file, on a machine that does other things."""
 MEMORY = 1 << 30

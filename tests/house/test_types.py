@@ -262,16 +262,23 @@ PROGRAMS = {
 }
 
 
+LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
+thorough = pytest.mark.skipif(not LONG, reason="it reads all there is: make types")
+
+
 @pytest.fixture(scope="module")
 def found(root, tmp_path_factory) -> dict[str, Any]:
-    """The report of the type checker on the kernel and on programs that use it, from one run."""
+    """The report of the type checker on programs that use axil and, in ``make types``, on the
+    kernel, from one run.
+    """
     started = pyright(root, "--version", timeout_seconds=60)
     if started.returncode != 0:
         pytest.skip("pyright cannot start here")
     folder = tmp_path_factory.mktemp("programs")
     for name, text in (("correct.py", CORRECT), ("slips.py", SLIPS)):
         (folder / name).write_text(text)
-    paths = ("core/src/axil/kernel", str(folder / "correct.py"), str(folder / "slips.py"))
+    kernel = ["core/src/axil/kernel"] if LONG else []
+    paths = (*kernel, str(folder / "correct.py"), str(folder / "slips.py"))
     done = pyright(
         root, "--outputjson", "--pythonpath", sys.executable, *paths, timeout_seconds=300
     )
@@ -288,6 +295,7 @@ def problems(report: dict[str, Any], of: str = "") -> list[str]:
     ]
 
 
+@thorough
 def test_the_kernel_is_strictly_typed(found):
     assert found["summary"]["filesAnalyzed"] > 0
     assert problems(found) == []
@@ -299,11 +307,6 @@ def test_correct_use_is_clean_for_a_type_checker(found):
 
 def test_a_type_checker_finds_each_slip(found):
     assert lines_of(problems(found, "slips.py"), "slips.py") == planted(SLIPS)
-
-
-thorough = pytest.mark.skipif(
-    os.environ.get("AXIL_HYPOTHESIS") != "thorough", reason="it reads all there is: make types"
-)
 
 
 def lines_of(report: Sequence[str], of: str) -> set[int]:

@@ -139,9 +139,9 @@ def test_a_text_that_a_pattern_chokes_on_fails_its_own_call_and_no_other(tmp_pat
 
     async def main() -> list[Any]:
         async with Client(WorkflowServer({"g": load(tmp_path / "g.json")}).server) as client:
-            texts = ["a" * 60 + "b", "aaa", "a" * 60 + "b", "c"]
+            texts = ["a" * 60 + "b", "aaa", "c"]
             return await asyncio.gather(*(client.call_tool("g", {"input": text}) for text in texts))
 
     answers = asyncio.run(main())
-    assert [answer.is_error for answer in answers] == [True, False, True, False]
+    assert [answer.is_error for answer in answers] == [True, False, False]
     assert "AX633" in answers[0].content[0].text

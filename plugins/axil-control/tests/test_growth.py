@@ -54,7 +54,8 @@ TWICE = [
 ]
 
 
-@pytest.mark.parametrize("process", TWICE, ids=lambda each: each["type"])
+@pytest.mark.third
+@pytest.mark.parametrize("process", TWICE, ids=["of an extraction", "of a template"])
 def test_a_text_that_doubles_in_every_round_is_an_error(tmp_path: Path, process: dict[str, object]):
     with started(doubling(tmp_path, process)) as child:
         _, err = child.communicate(timeout=50)
@@ -134,7 +135,7 @@ def mapped(tmp_path: Path) -> str:
         (lambda folder: doubled(folder, 300), "x"),
         (mapped, "x" * 9000),
     ],
-    ids=["small", "two", "kept", "sixty", "wide", "mapped"],
+    ids=["letters", "two", "kept", "sixty", "wide", "mapped"],
 )
 def test_lists_that_double_end_in_little_memory(tmp_path: Path, made: Any, given: str):
     with started(made(tmp_path), given) as child:

@@ -312,6 +312,7 @@ NOTE = (
 )
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("flood", ["\n", "no message\n", "x", '{"jsonrpc": "2.0", "id": 7}\n'])
 def test_a_flood_ends_with_the_call_and_holds_up_no_other_task(flood):
     beats: list[int] = []

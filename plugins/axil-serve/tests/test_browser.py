@@ -177,7 +177,7 @@ def test_in_a_browser_a_lost_connection_is_said_and_what_was_missed_is_caught_up
         page.get_by_role("region", name="question").wait_for()
         run_id = page.url.rpartition("=")[2]
         Line.is_up.clear()
-        page.get_by_text("connection to the server is lost").wait_for(timeout=3000)
+        page.get_by_text("connection to the server is lost").wait_for()
         site.go("inbox")
         own = site.page.locator("section", has_text=run_id).get_by_label("answer").first
         own.fill("yes")

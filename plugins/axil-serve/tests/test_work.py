@@ -18,7 +18,7 @@ import pytest
 
 from axil_journals import decode_value
 
-from .site import Site, evaluated, expect, served_site, site, started
+from .site import Site, evaluated, expect, served_site, site, started, thorough
 
 __all__ = ["served_site", "site"]
 
@@ -68,11 +68,19 @@ def node(page: Any, *path: str) -> Any:
 
 def until(page: Any, expression: str) -> None:
     """Wait until something holds in the page, whose policy keeps the browser's own way out."""
-    for _ in range(200):
+    for _ in range(1200):
         if page.evaluate(expression):
             return
         page.wait_for_timeout(50)
     raise AssertionError(expression)
+
+
+def by_mouse(way: Callable[..., None]) -> Any:
+    """Leave it to ``make browser``: the keys lead through the same parts of the page."""
+    return pytest.param(way, marks=thorough)
+
+
+AT_TEXT = "document.activeElement.tagName === 'TEXTAREA'"
 
 
 def by_mouse_a_file_is_given(hand: Hand, site: Site, text: Path) -> None:
@@ -99,7 +107,7 @@ def by_keys_a_file_is_given(hand: Hand, site: Site, text: Path) -> None:
     hand.press("Control+Enter")
 
 
-@pytest.mark.parametrize("way", [by_mouse_a_file_is_given, by_keys_a_file_is_given])
+@pytest.mark.parametrize("way", [by_mouse(by_mouse_a_file_is_given), by_keys_a_file_is_given])
 def test_in_a_browser_a_run_is_started_with_a_file_and_gives_files(site, tmp_path, way):
     page, text = site.page, tmp_path / "tale.txt"
     text.write_text("Once upon a ti", "utf-8")
@@ -129,7 +137,7 @@ def by_keys_it_is_found_why(hand: Hand, site: Site) -> None:
     hand.press("x")
 
 
-@pytest.mark.parametrize("way", [by_mouse_it_is_found_why, by_keys_it_is_found_why])
+@pytest.mark.parametrize("way", [by_mouse(by_mouse_it_is_found_why), by_keys_it_is_found_why])
 def test_in_a_browser_it_is_found_why_a_run_failed(site, way):
     page = site.page
     started(page, "ends", {"how": "bad"})
@@ -152,7 +160,9 @@ def by_keys_a_question_is_answered(hand: Hand, site: Site) -> None:
     hand.press("a", "Enter")
 
 
-@pytest.mark.parametrize("way", [by_mouse_a_question_is_answered, by_keys_a_question_is_answered])
+@pytest.mark.parametrize(
+    "way", [by_mouse(by_mouse_a_question_is_answered), by_keys_a_question_is_answered]
+)
 def test_in_a_browser_a_question_is_answered_in_the_inbox(site, way):
     page = site.page
     started(page, "shop", {"complaint": "It leaks."})
@@ -171,6 +181,7 @@ def by_mouse_the_critic_is_changed(hand: Hand, site: Site) -> None:
     hand.click(page.get_by_role("listitem").first)
     hand.click(node(page, "cycle(clerk,critic)", "critic"))
     hand.click(button(page, "Fork from here").first)
+    until(page, AT_TEXT)
     page.keyboard.press("Control+a")
     hand.write('{"verdict": "REVISE"}')
     hand.click(button(page, "Start the fork"))
@@ -182,15 +193,21 @@ def by_keys_the_critic_is_changed(hand: Hand, site: Site) -> None:
     hand.press("j", "Enter")
     node(page, "cycle(clerk,critic)", "critic").wait_for()
     hand.press("/")
+    until(page, "document.activeElement.type === 'search'")
     hand.write("critic")
     hand.press("Enter", "Enter")
     page.locator("aside").get_by_role("heading", name="/ critic").wait_for()
-    hand.press("k", "Control+a")
+    button(page, "Fork from here").first.wait_for()
+    hand.press("k")
+    until(page, AT_TEXT)
+    hand.press("Control+a")
     hand.write('{"verdict": "REVISE"}')
     hand.press("Control+Enter")
 
 
-@pytest.mark.parametrize("way", [by_mouse_the_critic_is_changed, by_keys_the_critic_is_changed])
+@pytest.mark.parametrize(
+    "way", [by_mouse(by_mouse_the_critic_is_changed), by_keys_the_critic_is_changed]
+)
 def test_in_a_browser_a_critic_is_changed_and_the_run_goes_on(site, way):
     page = site.page
     started(page, "shop", {"complaint": "It leaks."})
@@ -224,7 +241,7 @@ def by_keys_it_is_run_again(hand: Hand, site: Site) -> None:
     hand.press("Control+Enter")
 
 
-@pytest.mark.parametrize("way", [by_mouse_it_is_run_again, by_keys_it_is_run_again])
+@pytest.mark.parametrize("way", [by_mouse(by_mouse_it_is_run_again), by_keys_it_is_run_again])
 def test_in_a_browser_a_run_is_changed_and_saved_as_a_page(site, tmp_path, way):
     page = site.page
     started(page, "greeting", {"name": "ada"})

@@ -16,8 +16,6 @@ import contextlib
 import functools
 import importlib.util
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Mapping
 from itertools import product
@@ -27,6 +25,7 @@ import pytest
 
 from axil import AxilError, ConfigError
 from axil.plugin import make_component
+from axil_testing.kit.imports import imported
 from axil_testing.kit.watch import watched
 
 T = TypeVar("T")
@@ -194,7 +193,8 @@ class Kit:
         """No output, no thread, no socket, no process, no change of the environment."""
         if not self.module:
             self.skip("its module cannot be imported by name")
-        faults = import_faults(self.module)
+        found = imported(self.module)
+        faults = [f"fails ({found.failure})"] if found.failure else found.faults
         require(not faults, f"importing {self.module} {'; '.join(faults)}.")
 
     def test_making_it_has_no_effects(self) -> None:
@@ -318,43 +318,3 @@ def secrets_of(model: Any) -> dict[str, Any]:
         name for name, shape in properties.items() if '"x-axil-secret": true' in json.dumps(shape)
     ]
     return {name: {"KIT": CANARY} if several[name] else CANARY for name in found}
-
-
-_IMPORTING: Final = """
-import importlib, json, os, sys, threading
-before = dict(os.environ), os.getcwd(), threading.active_count()
-from axil_testing.kit.watch import watched
-import asyncio, pydantic
-with watched() as seen:
-    importlib.import_module(sys.argv[1])
-faults = [f"has effects ({each})" for each in seen.effects]
-faults += ["changes the environment"] if dict(os.environ) != before[0] else []
-faults += ["changes the working directory"] if os.getcwd() != before[1] else []
-faults += ["starts a thread"] if threading.active_count() != before[2] else []
-sys.stdout.flush()
-print("\\n" + json.dumps(faults))
-"""
-
-
-def import_faults(module: str) -> list[str]:
-    """Return the effects of importing a module beside definitions, observed in a separate
-    process.
-    """
-    return [*_import_faults(module, os.pathsep.join(path for path in sys.path if path))]
-
-
-@functools.cache  # a module often has several components
-def _import_faults(module: str, path: str) -> list[str]:
-    command = [sys.executable, "-W", "error::SyntaxWarning", "-c", _IMPORTING, module]
-    environment = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, env=environment, check=False
-    )
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        return [f"fails ({last})"]
-    printed, _, faults = done.stdout.rstrip("\n").rpartition("\n")
-    found = cast("list[str]", json.loads(faults))
-    if printed.strip() or done.stderr.strip():
-        found.append("prints")
-    return found

@@ -12,10 +12,7 @@ second ``make`` opens the same.
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
-import subprocess
-import sys
 import tempfile
 import weakref
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,6 +24,7 @@ from typing import Any, ClassVar, Final, TypeVar
 from axil import AxilError
 from axil_models import ContextBlock, ContextQuery, Turn, block_of, blocks_of, call_async
 from axil_testing.kit.base import Kit, claimed, require
+from axil_testing.kit.imports import imported
 from axil_testing.kit.watch import watched
 
 T = TypeVar("T")
@@ -48,13 +46,6 @@ HOSTILE: Final = (
     "word " * 5000,
 )
 """Queries that somebody's parser might trip over."""
-
-
-_LOADED: Final = """
-import importlib, json, sys
-importlib.import_module(sys.argv[1])
-print(json.dumps([name for name in sys.argv[2:] if name in sys.modules]))
-"""
 
 
 class ContextKit(Kit):
@@ -363,10 +354,9 @@ class ContextKit(Kit):
         """Import heavy packages only when they are used."""
         if not self.sdk or not self.module:
             self.skip("it names no sdk")
-        command = [sys.executable, "-c", _LOADED, self.module, *self.sdk]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        require(done.returncode == 0, f"importing {self.module} fails: {done.stderr[-300:]}")
-        loaded = json.loads(done.stdout)
+        found = imported(self.module)
+        require(not found.failure, f"importing {self.module} fails: {found.failure}")
+        loaded = [name for name in self.sdk if name in found.loaded]
         require(
             not loaded,
             f"importing {self.module} imports {', '.join(loaded)}. Do that where it is used.",

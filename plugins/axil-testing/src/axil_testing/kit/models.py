@@ -17,8 +17,6 @@ import contextlib
 import gc
 import json
 import logging
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -41,6 +39,7 @@ from axil_models import (
 )
 from axil_testing.kit.base import Kit, claimed, require
 from axil_testing.kit.exchange import Exchange, JumpingClock
+from axil_testing.kit.imports import imported
 from axil_testing.stub import Act, Address, Call, Stub
 
 _PNG: Final = b"\x89PNG\r\n\x1a\n" + bytes(range(32))
@@ -607,11 +606,9 @@ class ModelKit(Kit):
         """That takes a second; a call may, a command that only checks a file may not."""
         if not self.sdk or not self.module:
             self.skip("it names no sdk")
-        code = f"import sys, {self.module}; sys.exit({self.sdk!r} in sys.modules)"
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, timeout=60, check=False
-        )
-        require(done.returncode == 0, f"importing {self.module} imports {self.sdk}")
+        found = imported(self.module)
+        require(not found.failure, f"importing {self.module} fails: {found.failure}")
+        require(self.sdk not in found.loaded, f"importing {self.module} imports {self.sdk}")
 
 
 class _Listening(logging.Handler):

@@ -14,7 +14,6 @@ import contextlib
 import importlib
 import json
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +34,7 @@ from axil.plugin import (
 )
 from axil_testing.kit.base import Kit, require
 from axil_testing.kit.confined import confinement_faults
+from axil_testing.kit.imports import imported
 from axil_testing.kit.report import Outcome, Report, check
 
 KITS: Final[Mapping[str, str]] = {
@@ -57,12 +57,6 @@ KITS: Final[Mapping[str, str]] = {
 
 Those of context and stores are about interfaces of axil-models, and so are those of models,
 which ``unaided`` chooses by what an adapter says of its service."""
-_IMPORTING: Final = """
-import importlib, json, sys
-for name in sys.argv[1:]:
-    importlib.import_module(name)
-print(json.dumps(list(sys.modules)))
-"""
 _NAME: Final = r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?"
 _NAMES: Final[Mapping[str, str]] = {"options": r"[a-z]+\.[a-z][a-z0-9-]*"}
 _USED_AS_THEY_ARE: Final = frozenset({"reducers", "loaders", "commands", "options", "pictures"})
@@ -212,21 +206,9 @@ class DistributionKit(Kit):
             for each in self.registry.candidates()
             if each.distribution not in (self.distribution, KERNEL, "", *wanted) and each.value
         }
-        code = _IMPORTING
-        done = subprocess.run(
-            [sys.executable, "-c", code, *sorted(mine)],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        if done.returncode:
-            raise AssertionError(
-                "its parts cannot be imported together: "
-                f"{(done.stderr.strip().splitlines() or ['?'])[-1]}"
-            )
-        loaded = set(json.loads(done.stdout.strip().rpartition("\n")[2]))
-        strangers = sorted(others[name] for name in loaded & set(others))
+        found = imported(*sorted(mine))
+        require(not found.failure, f"its parts cannot be imported together: {found.failure}")
+        strangers = sorted(others[name] for name in found.loaded & set(others))
         require(not strangers, f"it imports {format_names(strangers)}, which it does not require")
 
     def test_settings_of_a_strangers_file_do_nothing_that_needs_leave(self) -> None:
