@@ -97,7 +97,7 @@ class _Flow:
                 draft.notes += [text.strip()] if text.strip() else []
                 continue
             id = str(each["id"])
-            self.nodes[id] = inner
+            self.nodes[id] = {"type": each.get("type") or "component", **inner}
             place = f'data.nodes[{at}] "{self.title(id)}"'
             self.steps[id] = draft.step(place, self.kind(id))
         edges = [_Edge(each) for each in cast("list[Data]", data["edges"])]

@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import asdict
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from axil_models.requests import Emit, Reply, Request, Usage
 
@@ -51,7 +51,7 @@ class Line:
         self._hung_up = asyncio.Event()
         self._is_over = False
 
-    def start(self, run: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    def start(self, run: Coroutine[object, object, T]) -> asyncio.Task[T]:
         """Run an agent or a workflow whose agents talk on this line; its end is that of the call.
 
         An agent talks if its model can, and its reply is one field of prose.
@@ -187,7 +187,7 @@ class TalkingModel(Protocol):
         ...
 
 
-def heard_part(text: str, model: str = "", usage: Usage | None = None) -> dict[str, Any]:
+def heard_part(text: str, model: str = "", usage: Usage | None = None) -> dict[str, object]:
     """Return what a person said as a part of the reply to it; ``usage``: of the model that wrote it
     down.
     """

@@ -55,7 +55,7 @@ class JsonService(Service["AsyncClient"]):
             trust_env=not self.is_of_a_file,
         )
 
-    async def post(self, path: str, body: Mapping[str, Any], read: Callable[[Any], T]) -> T:
+    async def post(self, path: str, body: Mapping[str, object], read: Callable[[object], T]) -> T:
         """Return what ``read`` makes of the service's answer.
 
         Raises: ModelError (AX660); ConfigError (AX800): there is no key.
@@ -80,7 +80,7 @@ class JsonService(Service["AsyncClient"]):
 
     def _error(self, status: int, data: bytes, headers: Mapping[str, str]) -> ModelError:
         try:
-            body: Any = json.loads(data)
+            body: object = json.loads(data)
         except ValueError:
             body = data.decode("utf-8", "replace")
         made = self.refused(status, _said(body), headers)
@@ -89,11 +89,11 @@ class JsonService(Service["AsyncClient"]):
         return made
 
 
-def _entry(data: Any, name: str) -> Any:
+def _entry(data: object, name: str) -> object:
     return cast("Mapping[str, Any]", data).get(name) if isinstance(data, Mapping) else None
 
 
-def _said(body: Any) -> Any:
+def _said(body: object) -> object:
     """Return what an error says: under ``error``, ``message`` or ``detail``, also nested."""
     for name in ("error", "message", "detail"):
         if inner := _entry(body, name):
@@ -101,9 +101,9 @@ def _said(body: Any) -> Any:
     return body
 
 
-def _wait(body: Any) -> float | None:
+def _wait(body: object) -> float | None:
     """Return how long an error asks to wait, as Google says it: ``retryDelay: 17s``."""
-    details: Any = _entry(_entry(body, "error"), "details")
+    details: object = _entry(_entry(body, "error"), "details")
     for hint in cast("list[Any]", details if isinstance(details, list) else []):
         if found := _SECONDS.match(str(_entry(hint, "retryDelay"))):
             return float(found[1])
