@@ -206,12 +206,18 @@ def entries(place: str, pages: Mapping[str, str]) -> Iterator[tuple[str, str, st
 
 
 def navigation(site: Site) -> list[Any]:
-    """Return the tabs: each index page with what it lists, by its headings."""
+    """Return the tabs: each index page with what it lists, by its headings. A page that several
+    list stands in the first tab only: beside it is shown the tab that has it last.
+    """
     tabs: list[Any] = [{"Start": "index.md"}]
+    listed = {"index.md"}
     for tab, folder in FOLDERS.items():
         if (index := f"{folder}/index.md") in site.pages:
             groups: dict[str, list[Any]] = {"": [index]}
             for heading, title, place, _ in entries(index, site.pages):
+                if place in listed:
+                    continue
+                listed.add(place)
                 parts = [{Path(part).stem: part} for part in site.parts.get(place, ())]
                 entry = {title: [place, *parts] if parts else place}
                 groups.setdefault(heading, []).append(entry)

@@ -226,7 +226,7 @@ class _Widened(ast.NodeTransformer):
             (given, *_) = inspect.signature(reads[0].func).parameters.values()
             return ast.parse(f"{node.id} | {given.annotation}", mode="eval").body
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            mapping = ast.parse("Mapping[str, Any]", mode="eval").body
+            mapping = ast.parse("Mapping[str, object]", mode="eval").body
             face = importlib.import_module(_source(node.id, self._module, self._package))
             return ast.BinOp(node, ast.BitOr(), mapping) if hasattr(face, node.id) else mapping
         return node

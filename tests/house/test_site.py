@@ -102,3 +102,10 @@ def test_the_site_has_what_it_promises(site, root):
     listed = re.findall(r"\]\(([^)]+\.md)\)", (site / "llms.txt").read_text("utf-8"))
     assert len(listed) > 80
     assert [each for each in listed if not (site / each).is_file()] == []
+
+
+@building
+def test_a_page_that_several_indexes_list_stands_in_the_tab_of_its_own_language(site):
+    page = (site / "how-to/import-workflows.html").read_text("utf-8")
+    [active] = re.findall(r"md-tabs__item--active.*?</li>", page, re.DOTALL)
+    assert "How-to" in active

@@ -354,7 +354,13 @@ def test_pyright_finds_slips_in_settings_and_no_others(root, programs):
     assert found == SLIPS_OF_EACH
 
 
-MOST_ANY = {"core/src/axil": 24.5, "plugins/axil-agent/src": 18.5, "plugins/axil-control/src": 19.5}
+MOST_ANY = {
+    "core/src/axil": 24.5,
+    "plugins/axil-agent/src": 18.5,
+    "plugins/axil-context/src": 18.5,
+    "plugins/axil-control/src": 19.5,
+    "plugins/axil-models/src": 20.5,
+}
 """The most times that `Any` may stand in 1,000 lines, which goes down only. Where it is right:
 CONVENTIONS.md.
 """

@@ -16,6 +16,7 @@ from axil_files import load
 from axil_journals import check_workflow
 
 ROOT = Path(__file__).parents[2]
+SOUND = Path(__file__).parent / "sound"
 CORPUS = next((p for up in ROOT.parents if (p := up / "shared/chatdev_yaml").is_dir()), ROOT / "no")
 FENCE = re.compile(r"^```yaml[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OTHERS = {"replies", "operate", "evals"}
@@ -72,6 +73,13 @@ def test_nothing_is_proved_against_examples_and_pages(tmp_path):
         found[name] = checked(make)
     assert {name: alarms for name, (_, alarms) in found.items() if alarms} == {}
     assert sum(is_made for is_made, _ in found.values()) >= 36
+
+
+@pytest.mark.parametrize("file", sorted(SOUND.glob("*.yaml")), ids=lambda file: file.stem)
+def test_nothing_is_said_against_loops_maps_joins_and_teams_that_work(file):
+    result = check_workflow(lambda: load(file), default_registry())
+    assert result.plan is not None
+    assert [str(each) for each in result.problems] == []
 
 
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the files of others are not here")

@@ -93,6 +93,35 @@ def test_an_agent_has_its_prompts_its_tools_and_what_it_lacks_is_said(tmp_path):
     assert agent["model"] == {"type": "openai", "name": "gpt-4o"}
 
 
+def served(**config: Any) -> Any:
+    """Return what becomes of an agent with an MCP server of this config."""
+    document = flow(
+        node("in", "ChatInput"),
+        node("agent", "Agent", "Clerk", model_name="gpt-4o", agent_llm="OpenAI"),
+        node("mcp", "MCPTools", mcp_server={"name": "mine", "config": config}, tool="find"),
+        edges=[
+            edge("in", "message", "agent", "input_value"),
+            edge("mcp", "component_as_tool", "agent", "tools"),
+        ],
+    )
+    return Langflow().read(document, "x")
+
+
+def test_an_mcp_server_is_taken_by_its_address_and_without_its_login():
+    made = served(url="https://example.org/mcp", headers={"x-api-key": "sk-1"})
+    (agent,) = [each["config"] for each in made.document["graph"]["nodes"] if each["id"] == "Clerk"]
+    assert agent["tools"] == [{"type": "mcp", "url": "https://example.org/mcp", "allow": ["find"]}]
+    assert "sk-1" not in made.text()
+    assert [each.reason for each in made.losses] == ["its headers and its login are not taken"]
+
+
+def test_an_mcp_server_that_is_a_program_is_left_and_its_arguments_are_not_taken():
+    made = served(command="uvx", args=["proxy", "sk-1"])
+    assert "sk-1" not in made.text()
+    [loss] = made.losses
+    assert (loss.status, loss.reason) == ("left", "the MCP server is started by a program")
+
+
 def test_each_component_is_taken_approximated_or_left():
     made = Langflow().read(PARTS, "x")
     kinds = {each["id"]: each["type"] for each in made.document["graph"]["nodes"]}

@@ -197,3 +197,11 @@ def test_a_request_is_sent_with_what_it_had_and_without_its_secret():
     assert nodes["Raw"]["config"]["send"] == "text"
     assert nodes["Far"]["type"] == "human_form"
     assert not {"sk-1", "k1"} & set(re.findall(r"[\w-]+", made.text()))
+
+
+def test_a_workflow_whose_parts_lead_nowhere_is_a_workflow_file_all_the_same(tmp_path):
+    made = N8n().read(flow(node("Cron", "cron"), node("Alert", "if")), "sample")
+    assert made.counts() == {"taken": 0, "approximated": 0, "left": 2}
+    file = tmp_path / "flow.yaml"
+    file.write_text(made.text(), encoding="utf-8")
+    assert load(file).invoke("hello").status == "done"

@@ -248,6 +248,7 @@ class AgentNode:
 
     Config = AgentConfig
     reply_name = "its reply"
+    pulls_named = True
 
     def __init__(self, config: AgentConfig) -> None:
         self.config: Any = config
@@ -302,6 +303,11 @@ class AgentNode:
         known = (self.agent.gives if self.agent is not None else None) or {}
         names = {*self._output, *Wiring.carried(self._edges)}
         return {name: known.get(name, {}) for name in names}
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The fields that its prompts have places for."""
+        return frozenset() if self.agent is None else self.agent.needs
 
     @property
     def writes(self) -> frozenset[str] | None:

@@ -113,7 +113,7 @@ class ChromaRetrieverKeywords(TypedDict, total=False):
     min_score: float | None
     """Blocks with a lower score (cosine, at most 1) are left out."""
 
-    documents: Sequence[str | Mapping[str, Any]]
+    documents: Sequence[str | Mapping[str, object]]
     """Texts, or {text, uri, title, metadata}."""
 
     paths: Sequence[ReadPath]

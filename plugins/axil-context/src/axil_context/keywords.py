@@ -70,7 +70,7 @@ class FactMemoryKeywords(TypedDict, total=False):
     active: bool
     """The model may ask it."""
 
-    index: Any
+    index: object
     """What keeps and searches them: chroma_memory, file_memory, {type: …}, or an object with put
     and delete.
     """
@@ -109,7 +109,7 @@ class FileMemoryKeywords(TypedDict, total=False):
     path: WritePath
     """The file of JSON lines; made when the first thing is remembered."""
 
-    index: Any
+    index: object
     """What searches it: keyword, vector, {type: …}, or an object with put and delete."""
 
     namespace: Sequence[Owner]
@@ -140,7 +140,7 @@ class HybridRetrieverKeywords(TypedDict, total=False):
     active: bool
     """The model may ask it."""
 
-    providers: Sequence[Any]
+    providers: Sequence[object]
     """Context providers: names, {type: …}, or objects."""
 
     weights: Sequence[float]
@@ -165,7 +165,7 @@ class KeywordRetrieverKeywords(TypedDict, total=False):
     active: bool
     """The model may ask it."""
 
-    documents: Sequence[str | (Given | Mapping[str, Any])]
+    documents: Sequence[str | (Given | Mapping[str, object])]
     """Texts, or {text, uri, title, metadata}."""
 
     paths: Sequence[ReadPath]
@@ -222,10 +222,10 @@ class RerankedRetrieverKeywords(TypedDict, total=False):
     active: bool
     """The model may ask it."""
 
-    provider: Any
+    provider: object
     """The context provider: a name, {type: …}, or an object."""
 
-    reranker: Any
+    reranker: object
     """Scores the blocks: a name, {type: …}, or an object."""
 
     depth: int
@@ -318,7 +318,7 @@ class StoreRetrieverKeywords(TypedDict, total=False):
     store: Any
     """Keeps the vectors: a name, {type: …}, or an object."""
 
-    documents: Sequence[str | (Given | Mapping[str, Any])]
+    documents: Sequence[str | (Given | Mapping[str, object])]
     """Texts, or {text, uri, title, metadata}."""
 
     paths: Sequence[ReadPath]
@@ -366,7 +366,7 @@ class VectorRetrieverKeywords(TypedDict, total=False):
     active: bool
     """The model may ask it."""
 
-    documents: Sequence[str | (Given | Mapping[str, Any])]
+    documents: Sequence[str | (Given | Mapping[str, object])]
     """Texts, or {text, uri, title, metadata}."""
 
     paths: Sequence[ReadPath]
@@ -398,7 +398,7 @@ class VectorRetrieverKeywords(TypedDict, total=False):
     chunk_chars.
     """
 
-    embedder: Any
+    embedder: object
     """The embedder, which turns texts into vectors: a name, {type: …}, or an object."""
 
     refresh: Literal["once", "query"]

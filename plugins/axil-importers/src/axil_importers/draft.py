@@ -145,6 +145,10 @@ class Draft:
 
     def imported(self) -> Imported:
         """Return the workflow file, and what became of its source."""
+        if not self.nodes:  # of a source whose parts lead nowhere: a file has a node
+            self.node(self.name("nothing"), "passthrough", {})
+            self.edge("@entry", self.nodes[0]["id"])
+            self.edge(self.nodes[0]["id"], "@exit")
         graph, is_odd = _written(self.graph())
         variables = {"vars": {"DOLLAR": "$"}} if is_odd else {}
         findings = [each for step in self._steps for each in step.findings()]

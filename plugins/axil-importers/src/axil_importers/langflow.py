@@ -97,7 +97,7 @@ class _Flow:
                 draft.notes += [text.strip()] if text.strip() else []
                 continue
             id = str(each["id"])
-            self.nodes[id] = inner
+            self.nodes[id] = {"type": each.get("type") or "component", **inner}
             place = f'data.nodes[{at}] "{self.title(id)}"'
             self.steps[id] = draft.step(place, self.kind(id))
         edges = [_Edge(each) for each in cast("list[Data]", data["edges"])]
@@ -291,13 +291,13 @@ def _agent(flow: _Flow, id: str, name: str) -> None:
     """Add an agent with the settings that its helpers give."""
     step, field = flow.steps[id], flow.field(id)
     config: dict[str, Any] = {"model": _model(flow, id, step)}
-    tools: list[str] = []
+    tools: list[Any] = []
     for each in flow.helpers(id):
         _help(flow, each, config, tools)
     if flow.setting(id, "add_current_date_tool"):
         tools.append("current_time")
     if tools:
-        config["tools"] = list(dict.fromkeys(tools))
+        config["tools"] = [each for at, each in enumerate(tools) if each not in tools[:at]]
     if flow.kind(id) == "Agent" and flow.setting(id, "n_messages"):
         config["memories"] = ["history"]
     turns = flow.setting(id, "max_iterations")
@@ -351,7 +351,7 @@ def _model(flow: _Flow, id: str, step: Step) -> dict[str, Any]:
     return model_of("", "", step)
 
 
-def _help(flow: _Flow, edge: _Edge, config: dict[str, Any], tools: list[str]) -> None:
+def _help(flow: _Flow, edge: _Edge, config: dict[str, Any], tools: list[Any]) -> None:
     """Take what helps an agent: a tool, a model, a memory."""
     id = edge.source
     step, kind = flow.steps[id], flow.kind(id)
@@ -363,12 +363,33 @@ def _help(flow: _Flow, edge: _Edge, config: dict[str, Any], tools: list[str]) ->
     elif _STORES.search(kind):
         config["retrievers"] = [keyword()]
         step.approximate("the export does not hold the knowledge", "Put texts into documents.")
+    elif kind in ("MCP", "MCPTools"):
+        if not _mcp(flow, id, step, tools):
+            return
     elif kind == "Agent" or (known := _known_tool(kind)) is None:
         step.leave(f"the agent lacks the tool {kind}", "Add yours, or an MCP server, to its tools.")
         return
     else:
         tools.append(known)
     step.became = f"part of {flow.title(edge.target)}"
+
+
+def _mcp(flow: _Flow, id: str, step: Step, tools: list[Any]) -> bool:
+    """Take an MCP server by its address; False: it has none."""
+    held = cast("Data", flow.setting(id, "mcp_server") or {})
+    config = cast("Data", held.get("config") or {})
+    url = str(config.get("url") or "")
+    if not url.startswith(("http://", "https://")):
+        step.leave("the MCP server is started by a program", "Add the tool mcp with its command.")
+        return False
+    tool = flow.setting(id, "tool")
+    server = {"type": "mcp", "url": url}
+    tools.append({**server, "allow": [str(tool)]} if tool else server)
+    if config.get("headers"):
+        step.approximate(
+            "its headers and its login are not taken", "Write token: {env: NAME} to the tool mcp."
+        )
+    return True
 
 
 def _known_tool(kind: str) -> str | None:

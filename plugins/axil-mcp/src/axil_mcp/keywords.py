@@ -65,7 +65,7 @@ class ContextConfigKeywords(TypedDict, total=False):
     token: Secret | str | Mapping[str, str] | None
     """A bearer token."""
 
-    oauth: OAuthConfig | Mapping[str, Any] | None
+    oauth: OAuthConfig | Mapping[str, object] | None
     """How a token is got with OAuth, instead of one that is known."""
 
     protocol: Literal["auto", "legacy"]
@@ -165,7 +165,7 @@ class ToolsConfigKeywords(TypedDict, total=False):
     token: Secret | str | Mapping[str, str] | None
     """A bearer token."""
 
-    oauth: OAuthConfig | Mapping[str, Any] | None
+    oauth: OAuthConfig | Mapping[str, object] | None
     """How a token is got with OAuth, instead of one that is known."""
 
     protocol: Literal["auto", "legacy"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 
 class Asker(NamedTuple):
@@ -26,7 +26,7 @@ def asker() -> Asker:
 
 
 @contextmanager
-def asked_by(ctx: Any, step: str) -> Generator[None]:
+def asked_by(ctx: object, step: str) -> Generator[None]:
     """Within the ``with``, the firing of ``ctx`` asks."""
     names = (str(getattr(ctx, "activation", "")), step, str(getattr(ctx, "run_id", "")))
     token = _ASKER.set(Asker(*names))

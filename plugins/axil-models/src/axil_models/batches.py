@@ -31,7 +31,7 @@ from axil_models.requests import Emit, Reply
 from axil_models.retries import Showing, persevere
 from axil_models.services import BrokenOff, Malformed, Service, reading_reply
 
-Outcome = Mapping[str, Any] | ModelError
+Outcome = Mapping[str, object] | ModelError
 """The reply of a service to one request, in one piece, or what it failed with."""
 
 _LONGEST_SECONDS: Final = 30 * 86_400.0
@@ -77,7 +77,7 @@ class BatchApi(Protocol):
         """The share of the usual price that is not asked for."""
         ...
 
-    def line(self, id: str, body: Mapping[str, Any]) -> bytes:
+    def line(self, id: str, body: Mapping[str, object]) -> bytes:
         """Return a request as a batch holds it."""
         ...
 
@@ -146,9 +146,9 @@ class ModelBatches:
     async def reply(
         self,
         api: BatchApi,
-        asked: Mapping[str, Any],
+        asked: Mapping[str, object],
         emit: Emit,
-        read: Callable[[Mapping[str, Any], Showing], Reply],
+        read: Callable[[Mapping[str, object], Showing], Reply],
     ) -> Reply:
         """Return the reply to a request, tried as the service's config says.
 
@@ -170,7 +170,7 @@ class ModelBatches:
 
         return await persevere(attempt, retry, emit, api.service.meaning_of)
 
-    def check(self, model: Any) -> None:
+    def check(self, model: object) -> None:
         """Check that a model has a batch API. Raises: ConfigError (AX981)."""
         if reason := without_batches(model):
             raise self._refused(reason, "Choose another model, or ask it without batches.")
@@ -191,7 +191,7 @@ class ModelBatches:
         self.refusal = self.refusal or error
         return error
 
-    def check_all(self, components: Iterable[Any]) -> None:
+    def check_all(self, components: Iterable[object]) -> None:
         """Check the models that components of a workflow have, as their ``models()`` says; those
         that they choose later are checked when they are asked. Raises: ConfigError (AX981).
         """
@@ -225,7 +225,7 @@ class ModelBatches:
         await asyncio.gather(*tasks, return_exceptions=True)
         self.file.close()
 
-    def _key(self, api: BatchApi, body: Mapping[str, Any]) -> str:
+    def _key(self, api: BatchApi, body: Mapping[str, object]) -> str:
         """Return the id of a request: the same one in every process that asks it at this point."""
         text = json.dumps(body, sort_keys=True)
         for number in count():
@@ -235,7 +235,9 @@ class ModelBatches:
                 return key
         raise AssertionError("expected a free id")
 
-    async def _whole(self, api: BatchApi, key: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _whole(
+        self, api: BatchApi, key: str, body: Mapping[str, object]
+    ) -> Mapping[str, object]:
         """Return what the service sent for a request. Raises: ModelError."""
         line = api.line(key, body)
         if len(line) >= api.most_bytes:
@@ -288,7 +290,7 @@ class ModelBatches:
             lines = [call.line for call in calls.values()]
             self._start(batch.number, self._submitted(group.api, batch, lines))
 
-    def _start(self, number: int, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, number: int, work: Coroutine[object, object, None]) -> None:
         self._tasks[number] = asyncio.get_running_loop().create_task(work)
 
     async def _submitted(self, api: BatchApi, batch: Submitted, lines: Sequence[bytes]) -> None:
@@ -392,7 +394,7 @@ def _like(error: ModelError) -> ModelError:
     )
 
 
-def _body(asked: Mapping[str, Any]) -> dict[str, Any]:
+def _body(asked: Mapping[str, object]) -> dict[str, object]:
     """Return a request as it is sent in a batch: the arguments of a call as one object.
 
     Raises: ModelError: it has headers of its own, which a batch cannot hold.
@@ -414,7 +416,7 @@ def _discounted(reply: Reply, discount: float) -> Reply:
     return replace(reply, usage=replace(used, cost=used.cost * (1 - discount), discount=discount))
 
 
-def without_batches(model: Any) -> str:
+def without_batches(model: object) -> str:
     """Return the reason why a model cannot be asked in batches; empty: it can.
 
     A model of models can if all of them can.

@@ -15,18 +15,18 @@ from axil_models.parts import checked_part
 from axil_models.threads import call_async
 
 
-def provider_label(provider: Any) -> str:
+def provider_label(provider: object) -> str:
     """Return the label of a provider."""
     return str(getattr(provider, "context_label", None) or type(provider).__name__)
 
 
-def named_providers(providers: Sequence[Any]) -> list[tuple[str, Any]]:
+def named_providers(providers: Sequence[object]) -> list[tuple[str, object]]:
     """Return the providers with names that differ: those that share a label are numbered,
     ``DOCS#1``.
     """
     labels = [provider_label(provider) for provider in providers]
     seen: dict[str, int] = {}
-    result: list[tuple[str, Any]] = []
+    result: list[tuple[str, object]] = []
     for label, provider in zip(labels, providers, strict=True):
         number = seen[label] = seen.get(label, 0) + 1
         result.append((f"{label}#{number}" if labels.count(label) > 1 else label, provider))
@@ -76,7 +76,7 @@ def block_of(given: Any) -> ContextBlock:
     return block if block.part is None else replace(block, part=checked_part(block.part))
 
 
-def _block(given: Any) -> dict[str, Any]:
+def _block(given: object) -> dict[str, Any]:
     names = ("text", "uri", "chunk_id", "score", "title", "metadata", "dedupe_key", "part")
     if isinstance(given, Mapping):
         has = cast("Mapping[str, Any]", given)
@@ -103,7 +103,7 @@ def with_provider(blocks: Iterable[ContextBlock], provider: str) -> list[Context
     return [replace(block, metadata={**block.metadata, "provider": provider}) for block in blocks]
 
 
-def fits_filters(metadata: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
+def fits_filters(metadata: Mapping[str, object], filters: Mapping[str, object]) -> bool:
     """Return whether a block with ``metadata`` is one that ``filters`` ask for.
 
     >>> fits_filters({"lang": "en", "n": 1}, {"lang": "en"}), fits_filters({}, {"lang": "en"})
@@ -112,7 +112,7 @@ def fits_filters(metadata: Mapping[str, Any], filters: Mapping[str, Any]) -> boo
     return all(name in metadata and metadata[name] == value for name, value in filters.items())
 
 
-def block_data(block: ContextBlock) -> dict[str, Any]:
+def block_data(block: ContextBlock) -> dict[str, object]:
     """Return a block as plain data that ``ContextBlock(**…)`` takes, without score and key."""
     data = {name: getattr(block, name) for name in ("text", "uri", "chunk_id", "title")}
     data["metadata"] = dict(block.metadata)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from axil.plugin import Message
 
@@ -19,12 +19,12 @@ class ContextBlock:
     score: float | None = None
     """Higher is better; None: not scored."""
     title: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
     dedupe_key: str | None = None
     """Blocks with the same key are the same; None: by ``uri`` and ``chunk_id``, else by what they
     hold.
     """
-    part: Mapping[str, Any] | None = None
+    part: Mapping[str, object] | None = None
     """An image, a file or a recording that the model is shown, as ``axil_models.parts`` makes them;
     ``text`` may say what it is.
     """
@@ -35,14 +35,14 @@ class ContextQuery:
     """The query for context."""
 
     query_text: str
-    inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    inputs: Mapping[str, object] = field(default_factory=dict[str, object])
+    attributes: Mapping[str, object] = field(default_factory=dict[str, object])
     node_name: str = ""
     node_path: str = ""
     run_id: str | None = None
     session_id: str | None = None
     messages: Sequence[Message] = ()
-    filters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    filters: Mapping[str, object] = field(default_factory=dict[str, object])
     """Metadata that a block has to have: each name with this very value.
 
     Providers that keep metadata hold to it.
@@ -72,11 +72,11 @@ class Index(ContextProvider, Protocol):
     and ``chunk_id``.
     """
 
-    def put(self, blocks: Sequence[ContextBlock], /) -> Any:
+    def put(self, blocks: Sequence[ContextBlock], /) -> object:
         """Add blocks; one that is known already is replaced. May be async."""
         ...
 
-    def delete(self, blocks: Sequence[ContextBlock], /) -> Any:
+    def delete(self, blocks: Sequence[ContextBlock], /) -> object:
         """Forget blocks, known by ``uri`` and ``chunk_id``; those that are not there are passed
         over. May be async.
         """

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,12 +15,12 @@ class Document:
     text: str
     uri: str
     title: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
     """Plain data; goes with each chunk, and is what filters look at."""
-    part: Mapping[str, Any] | None = None
+    part: Mapping[str, object] | None = None
     """An image, a file or a recording that goes with each chunk."""
 
-    def digest(self, *settings: Any) -> str:
+    def digest(self, *settings: object) -> str:
         """Hash all that there is to index, and the ``settings`` that change what is made of it."""
         lines = [
             self.text,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -17,18 +17,23 @@ def validation_text(error: ValidationError) -> str:
     return "; ".join(parts)
 
 
-def without_titles(schema: Any, *, names: bool = False) -> Any:
-    """Return a JSON Schema without the titles that pydantic makes up.
+Schema = TypeVar("Schema")
 
-    ``names``: the keys here are names of properties.
-    """
+
+def without_titles(schema: Schema) -> Schema:
+    """Return a JSON Schema without the titles that pydantic makes up."""
+    return cast("Schema", _without_titles(schema))
+
+
+def _without_titles(schema: object, *, names: bool = False) -> object:
+    """``names``: the keys here are names of properties."""
     if isinstance(schema, Mapping):
         items = cast("Mapping[str, Any]", schema).items()
         return {
-            key: without_titles(value, names=not names and key in ("properties", "$defs"))
+            key: _without_titles(value, names=not names and key in ("properties", "$defs"))
             for key, value in items
             if names or key != "title" or not isinstance(value, str)
         }
     if isinstance(schema, list):
-        return [without_titles(each) for each in cast("list[Any]", schema)]
+        return [_without_titles(each) for each in cast("list[Any]", schema)]
     return schema

@@ -91,7 +91,7 @@ def _read_or_named(part: Part, workspace: Path | None) -> Part:
         return text_part(f"{part_label(part)} (its file is not here)")
 
 
-def _has_file(value: Any) -> bool:
+def _has_file(value: object) -> bool:
     """Return whether plain data names a file in place of its content."""
     if isinstance(value, Mapping):
         items = cast("Mapping[str, Any]", value)
@@ -99,7 +99,7 @@ def _has_file(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(map(_has_file, cast("list[Any]", value)))
 
 
-def _has_path(content: Any) -> bool:
+def _has_path(content: object) -> bool:
     return isinstance(content, (list, tuple)) and any(
         _is_path(part) for part in cast("Sequence[Any]", content)
     )
@@ -109,7 +109,7 @@ def _is_path(part: Any) -> bool:
     return is_part(part) and bool(part.get("path"))
 
 
-def _file_bytes(part: Mapping[str, Any], workspace: Path | None) -> tuple[str, bytes]:
+def _file_bytes(part: Mapping[str, object], workspace: Path | None) -> tuple[str, bytes]:
     """Return the name and the content of the file that a part names.
 
     Raises: PartError (AX803): it is too large; (AX804): its path leads out of the workspace, or
@@ -135,19 +135,19 @@ def _file_bytes(part: Mapping[str, Any], workspace: Path | None) -> tuple[str, b
         raise PartError("AX804", message, "Paths are those of the workspace.") from None
 
 
-def _read(part: Mapping[str, Any], workspace: Path | None) -> Part:
+def _read(part: Mapping[str, object], workspace: Path | None) -> Part:
     name, content = _file_bytes(part, workspace)
     rest = {key: value for key, value in part.items() if key != "path"}
     return checked_part({"name": name, **rest, "data": base64.b64encode(content).decode()})
 
 
-def _refilled(extra: Any, workspace: Path | None) -> Any:
+def _refilled(extra: object, workspace: Path | None) -> object:
     """Return the ``extra`` of a message with the content of the files that it names.
 
     Raises: PartError (AX803, AX804): one cannot be read.
     """
 
-    def read(value: Any) -> Any:
+    def read(value: object) -> object:
         if isinstance(value, Mapping) and _FILE in value:
             given = cast("Mapping[str, Any]", value)
             _, content = _file_bytes({"type": "file", "path": given[_FILE]}, workspace)
@@ -198,11 +198,11 @@ async def _written(
     return named, paths
 
 
-def _is_large(part: Mapping[str, Any]) -> bool:
+def _is_large(part: Mapping[str, object]) -> bool:
     return len(str(part.get("data") or "")) * 3 // 4 >= SMALLEST_BYTES
 
 
-def _put(part: Mapping[str, Any], workspace: Path) -> str:
+def _put(part: Mapping[str, object], workspace: Path) -> str:
     """Write the content of a part, and return its path. Raises: OSError."""
     content, media_type = part_bytes(part), str(part.get("media_type") or "")
     name = f"{hashlib.sha256(content).hexdigest()[:32]}{name_ending(media_type)}"
@@ -219,7 +219,7 @@ def _put(part: Mapping[str, Any], workspace: Path) -> str:
     return f"{MADE}/{name}"
 
 
-def _named(part: Mapping[str, Any], path: str) -> Part:
+def _named(part: Mapping[str, object], path: str) -> Part:
     return {**{key: value for key, value in part.items() if key != "data"}, "path": path}
 
 
@@ -228,7 +228,7 @@ def _plain(data: str) -> str:
     return data.replace("-", "+").replace("_", "/").rstrip("=")
 
 
-def _each(value: Any, change: Callable[[Any], Any]) -> Any:
+def _each(value: object, change: Callable[[object], object]) -> object:
     """Return plain data with ``change`` made to everything in it, from outside to inside."""
     new = change(value)
     if new is not value:

@@ -14,7 +14,7 @@ class Formatter(Protocol):
         """Tells a model how to answer; empty: nothing has to be said."""
         ...
 
-    def dump(self, fields: Mapping[str, Any], /) -> str:
+    def dump(self, fields: Mapping[str, object], /) -> str:
         """Return fields as text, in the order given."""
         ...
 

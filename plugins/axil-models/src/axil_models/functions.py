@@ -80,7 +80,9 @@ class _Interface:
     wants_ctx: bool
 
 
-_interfaces: WeakKeyDictionary[Any, dict[Any, _Interface]] = WeakKeyDictionary()
+_interfaces: WeakKeyDictionary[Callable[..., object], dict[tuple[object, ...], _Interface]] = (
+    WeakKeyDictionary()
+)
 """By function: an agent whose toolset makes its tools anew for every turn reads them once."""
 
 
@@ -152,18 +154,18 @@ def _type_text(hint: Any) -> str:
     return re.sub(r"[\w.]*\.(?:<locals>\.)?(\w+)", r"\1", text)
 
 
-def _effects(given: Any, name: str) -> Effects | Callable[[Mapping[str, Any]], Effects]:
+def _effects(given: object, name: str) -> Effects | Callable[[Mapping[str, object]], Effects]:
     effects: Any = getattr(given, "effects", "idempotent")
     if effects in EFFECTS or callable(effects):
-        return cast("Effects | Callable[[Mapping[str, Any]], Effects]", effects)
+        return cast("Effects | Callable[[Mapping[str, object]], Effects]", effects)
     hint = "none, idempotent or external; or a function of the arguments that gives one of them."
     raise ToolError("AX657", f'effects of the tool "{name}" is {effects!r}.', hint)
 
 
-def _approval(given: Any, name: str) -> bool | Callable[[Mapping[str, Any]], bool]:
+def _approval(given: object, name: str) -> bool | Callable[[Mapping[str, object]], bool]:
     needed: Any = getattr(given, "needs_approval", False)
     if isinstance(needed, bool) or callable(needed):
-        return cast("bool | Callable[[Mapping[str, Any]], bool]", needed)
+        return cast("bool | Callable[[Mapping[str, object]], bool]", needed)
     message = f'needs_approval of the tool "{name}" is {with_article(type(needed).__name__)}.'
     raise ToolError("AX657", message, "Give True, or a function of the arguments.")
 
@@ -188,7 +190,7 @@ def _unwrapped(given: Any) -> tuple[Any, tuple[int, set[str]]]:
     return given, (count, names)
 
 
-def _named(given: Any) -> str:
+def _named(given: object) -> str:
     while isinstance(given, functools.partial):
         given = cast("functools.partial[Any]", given).func
     return str(getattr(given, "__name__", type(given).__name__))
@@ -216,8 +218,8 @@ def _shown(target: Any, bound: tuple[int, set[str]], name: str) -> dict[str, ins
     return shown
 
 
-def _docstring(given: Any, target: Any) -> str | None:
-    own: Any = target if isinstance(given, functools.partial) else given
+def _docstring(given: object, target: object) -> str | None:
+    own = target if isinstance(given, functools.partial) else given
     return (own if inspect.isroutine(own) or inspect.isclass(own) else type(own)).__doc__
 
 
@@ -233,9 +235,9 @@ def _hints(target: Any, name: str) -> dict[str, Any]:
     return {name: _readable(hint) for name, hint in hints.items()}
 
 
-def _closure(function: Any) -> dict[str, Any]:
+def _closure(function: object) -> dict[str, object]:
     """Return what a function sees of the functions around it, as far as it is there already."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     if inspect.isfunction(function):
         for name, cell in zip(
             function.__code__.co_freevars, function.__closure__ or (), strict=True
@@ -245,13 +247,13 @@ def _closure(function: Any) -> dict[str, Any]:
     return found
 
 
-def _annotated(hint: Any, notes: tuple[Any, ...]) -> Any:
+def _annotated(hint: Any, notes: tuple[object, ...]) -> Any:
     """Return ``Annotated`` of a hint and notes that are known only at run time."""
     annotated: Any = typing.Annotated
     return annotated[(hint, *notes)]
 
 
-def _readable(hint: Any, seen: tuple[Any, ...] = ()) -> Any:
+def _readable(hint: Any, seen: tuple[object, ...] = ()) -> Any:
     """Return ``hint`` with typed dicts that pydantic reads: not ``typing``'s before Python 3.12."""
     if typing.is_typeddict(hint):
         if sys.version_info >= (3, 12) or hint in seen or type(hint).__module__ != "typing":
@@ -314,13 +316,15 @@ class _Validator:
             (f"p{number}", p) for number, p in enumerate(parameters.values()) if p.name != CONTEXT
         ]
 
-    def __call__(self, arguments: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    def __call__(
+        self, arguments: Mapping[str, object]
+    ) -> tuple[Sequence[object], Mapping[str, object]]:
         try:
             made = self._model.model_validate(dict(arguments), by_alias=True)
         except ValidationError as error:
             raise Refused(validation_text(error)) from error
-        positions: list[Any] = []
-        named: dict[str, Any] = {}
+        positions: list[object] = []
+        named: dict[str, object] = {}
         for name, parameter in self._parameters:
             if parameter.kind is parameter.POSITIONAL_ONLY:
                 positions.append(getattr(made, name))
@@ -329,7 +333,7 @@ class _Validator:
         return positions, named
 
 
-async def tools_of(given: Sequence[Any], ctx: Any = None) -> list[Tool]:
+async def tools_of(given: Sequence[Any], ctx: object = None) -> list[Tool]:
     """Return the tools of those that are toolsets, for a firing."""
     found: list[Tool] = []
     for each in given:
@@ -341,5 +345,5 @@ async def tools_of(given: Sequence[Any], ctx: Any = None) -> list[Tool]:
 
 
 @functools.lru_cache(maxsize=256)
-def _asks_for_ctx(function: Callable[..., Any]) -> bool:
+def _asks_for_ctx(function: Callable[..., object]) -> bool:
     return CONTEXT in inspect.signature(function).parameters

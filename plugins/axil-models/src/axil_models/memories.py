@@ -21,7 +21,7 @@ Owner = Literal["run", "session", "agent", "user"]
 class Memory(ContextProvider, Protocol):
     """A provider that receives each step."""
 
-    def insert(self, key: str, value: str) -> Any:
+    def insert(self, key: str, value: str) -> object:
         """Keep a turn. ``key``: ``Turn.key``; ``value``: the reply's text. May be async."""
         ...
 
@@ -54,7 +54,7 @@ class Turn:
 class TurnMemory(ContextProvider, Protocol):
     """A provider that receives each turn with its run, its node and a model to ask."""
 
-    async def learn(self, turn: Turn, /) -> Any:
+    async def learn(self, turn: Turn, /) -> object:
         """Keep what is worth it of ``turn``, which may come again; plain data that it returns is
         journaled.
         """
@@ -67,11 +67,11 @@ class SharedMemory(ContextProvider, Protocol):
     share: str
     """The attribute: a list of notes."""
 
-    def notes(self, turn: Turn, /) -> list[dict[str, Any]]:
+    def notes(self, turn: Turn, /) -> list[dict[str, object]]:
         """Return what ``turn`` adds; plain data."""
         ...
 
-    def keep(self, notes: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any]]:
+    def keep(self, notes: Sequence[Mapping[str, object]], /) -> list[dict[str, object]]:
         """Return those of all ``notes`` that are kept, where the attribute is overwritten."""
         ...
 
@@ -100,7 +100,7 @@ class ChatMemory(Protocol):
 
 def owner_metadata(
     namespace: Sequence[Owner], query: ContextQuery, user_field: str = "user"
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return whose memories a query is about, as metadata of their blocks.
 
     Raises: ContextError (AX894): the query does not say.
@@ -137,7 +137,7 @@ def turn_id(turn: Turn) -> str:
 
 
 def turn_block(
-    turn: Turn, what: Literal["turn", "reply"], uri: str, owner: Mapping[str, Any]
+    turn: Turn, what: Literal["turn", "reply"], uri: str, owner: Mapping[str, object]
 ) -> ContextBlock | None:
     """Return the block that is remembered of a turn; None: it has no text."""
     text = turn_text(turn, what)
@@ -151,19 +151,19 @@ def turn_block(
 def turn_of(key: str, value: str, query: ContextQuery | None = None) -> Turn:
     """Return the turn that ``insert(key, value)`` tells of."""
     try:
-        report: Any = json.loads(key)
+        report: object = json.loads(key)
     except ValueError:
         report = None
     is_json = isinstance(report, dict)
     given = cast("dict[str, Any]", report if is_json else {"input": {"message": key}})
-    inputs: Any = given.get("input")
+    inputs: object = given.get("input")
     is_fields = isinstance(inputs, dict)
     fields = cast("dict[str, Any]", inputs if is_fields else {"message": as_text(inputs)})
     if len(fields) == 1:
         text = as_text(next(iter(fields.values())))
     else:
         text = as_text(fields) if fields else ""
-    number: Any = given.get("turn")
+    number: object = given.get("turn")
     return Turn(
         query=query or ContextQuery(text, fields),
         reply=value,

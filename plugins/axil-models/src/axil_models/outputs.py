@@ -8,11 +8,10 @@ of the text, with what the service says of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from axil_models.parts import Part, audio, image, text_part
 
-OutputPart = dict[str, Any]
+OutputPart = dict[str, object]
 
 
 def refusal_parts(texts: Iterable[str]) -> tuple[OutputPart, ...]:
@@ -21,7 +20,7 @@ def refusal_parts(texts: Iterable[str]) -> tuple[OutputPart, ...]:
     return ({"type": "refusal", "text": text},) if text else ()
 
 
-def citation(*, url: Any = "", title: Any = "", text: Any = "") -> OutputPart:
+def citation(*, url: object = "", title: object = "", text: object = "") -> OutputPart:
     """Return a source of a reply: a page, or the title of a document; and the text that is cited.
 
     >>> citation(url="https://example.org", title=None)
@@ -52,9 +51,9 @@ def content_of(text: str, images: Sequence[Part]) -> Part | list[Part]:
     return images[0] if not parts and len(images) == 1 else [*parts, *images]
 
 
-def distinct(parts: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+def distinct(parts: Iterable[Mapping[str, object]]) -> tuple[Mapping[str, object], ...]:
     """Return parts in their order, equal ones once."""
-    found: list[Mapping[str, Any]] = []
+    found: list[Mapping[str, object]] = []
     for part in parts:
         if part not in found:
             found.append(part)

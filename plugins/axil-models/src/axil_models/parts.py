@@ -14,7 +14,7 @@ import binascii
 import mimetypes
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from axil.plugin import Message
 from axil_models.errors import PartError
@@ -105,7 +105,7 @@ def _made(kind: str, source: str | bytes | Path, media_type: str, name: str, det
     return checked_part({"type": kind, **{k: v for k, v in about.items() if v}, key: given})
 
 
-def is_part(value: Any) -> bool:
+def is_part(value: object) -> bool:
     """Return whether a value is an image, a file or a recording.
 
     >>> is_part({"type": "image", "url": "https://…"}), is_part({"type": "image", "size": 3})
@@ -121,7 +121,7 @@ def is_part(value: Any) -> bool:
     )
 
 
-def is_text_part(value: Any) -> bool:
+def is_text_part(value: object) -> bool:
     """Return whether a value is a text as a part."""
     return (
         isinstance(value, Mapping)
@@ -130,14 +130,14 @@ def is_text_part(value: Any) -> bool:
     )
 
 
-def is_content(value: Any) -> bool:
+def is_content(value: object) -> bool:
     """Return whether a value is a message's content that is more than a text: a list of parts."""
     if not isinstance(value, (list, tuple)) or not value:
         return False
     return all(is_part(each) or is_text_part(each) for each in cast("Sequence[Any]", value))
 
 
-def parts_of(content: Any, where: str = "") -> list[Part]:
+def parts_of(content: object, where: str = "") -> list[Part]:
     """Return a message's content as parts.
 
     Raises: PartError (AX802): a part is malformed; (AX803): it is too large.
@@ -149,7 +149,7 @@ def parts_of(content: Any, where: str = "") -> list[Part]:
     return [text_part(content_text(content))] if content is not None else []
 
 
-def part_label(part: Mapping[str, Any], number: int = 0) -> str:
+def part_label(part: Mapping[str, object], number: int = 0) -> str:
     """Return the label that stands for a part in a text.
 
     >>> part_label({"type": "image", "path": "shots/leaf.png"}, 1)
@@ -200,7 +200,7 @@ def checked_part(part: Any, where: str = "") -> Part:
     return _with_type(given, content, where)
 
 
-def part_bytes(part: Mapping[str, Any], where: str = "") -> bytes:
+def part_bytes(part: Mapping[str, object], where: str = "") -> bytes:
     """Return the bytes of a part with ``data``.
 
     Raises: PartError (AX802): they are no base64; (AX803): they are too many.
@@ -264,7 +264,7 @@ def _is_text(content: bytes) -> bool:
         return False
 
 
-def part_too_large(part: Mapping[str, Any], size: int, where: str = "") -> PartError:
+def part_too_large(part: Mapping[str, object], size: int, where: str = "") -> PartError:
     """Return the error of a part of so many bytes."""
     most = f"at most {LARGEST_PART_BYTES // 2**20} MiB can be sent."
     message = f"{part_label(part)} has {size / 2**20:.0f} MiB; {most}"
@@ -340,9 +340,12 @@ def _named(result: Message, shown: list[Part], takes: set[str] | None) -> Messag
     return {**result, "content": "\n".join(texts)}
 
 
-def with_labels(value: Any) -> Any:
+Value = TypeVar("Value")
+
+
+def with_labels(value: Value) -> Value:
     """Return a value with a label for every part in it: for texts that are searched or kept."""
-    return _mapped(value, part_label)
+    return cast("Value", _mapped(value, part_label))
 
 
 class PartNumbers:
@@ -357,7 +360,7 @@ class PartNumbers:
             self.parts.append(part)
         return part_label(part, self.parts.index(part) + 1)
 
-    def named(self, value: Any) -> Any:
+    def named(self, value: object) -> object:
         """Return a value with labels for its parts."""
         return _mapped(value, self)
 

@@ -8,7 +8,7 @@ and calls of an MCP server, which a person allows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, Unpack, cast
 from urllib.parse import urlsplit
 
@@ -138,7 +138,7 @@ class ProviderTool:
             )
         ]
 
-    async def _call(self, arguments: Mapping[str, Any]) -> Any:
+    async def _call(self, arguments: Mapping[str, object]) -> object:
         if self.config.kind == "mcp":
             return ALLOWED
         if self._act is None:
@@ -150,7 +150,9 @@ class ProviderTool:
         return await self._act(arguments)
 
 
-def check_provider_tools(tools: Sequence[ToolSpec], known: Any, model: str) -> None:
+def check_provider_tools(
+    tools: Sequence[ToolSpec], known: Iterable[str] | None, model: str
+) -> None:
     """Check that a model has the provider's tools. ``known``: its ``provider_tools``.
 
     Raises: ToolError (AX984): it does not have one.
@@ -177,8 +179,8 @@ def token_of(options: Any) -> str:
 
 
 def used_tool(
-    kind: str, *, id: Any = "", status: Any = "", given: Any = None, found: Any = None
-) -> dict[str, Any]:
+    kind: str, *, id: object = "", status: object = "", given: object = None, found: object = None
+) -> dict[str, object]:
     """Return the part of a reply that shows what the provider's tool did.
 
     >>> used_tool("web_search", id="ws_1", given={"query": "axil"})

@@ -6,14 +6,14 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil.plugin import current_grants, decode_config, make_component
 
 Settings = TypeVar("Settings", bound=BaseModel)
-NamedComponent = str | dict[str, Any]
+NamedComponent = str | dict[str, object]
 
 
 class ProviderSettings(BaseModel):
@@ -29,13 +29,13 @@ class ProviderSettings(BaseModel):
 
 
 def decoded_settings(
-    model: type[Settings], config: Settings | None, settings: Mapping[str, Any]
+    model: type[Settings], config: Settings | None, settings: Mapping[str, object]
 ) -> Settings:
     """Return ``config``, or one of keyword arguments. Raises: as ``decode_config``."""
     return config if config is not None else decode_config(model, settings, model.__name__)
 
 
-def name_and_config(given: Any) -> tuple[str, Any]:
+def name_and_config(given: Any) -> tuple[str, object]:
     """Return the name and the settings of a component, written as its name or ``{type: …, …}``.
 
     >>> name_and_config("history"), name_and_config({"type": "history", "k": 3})
@@ -60,7 +60,7 @@ def component_of(kind: str, given: Any, where: str = "", registry: Any = None) -
     return make_component(found, config, where)
 
 
-def component_later(kind: str, given: Any, where: str = "") -> None:
+def component_later(kind: str, given: object, where: str = "") -> None:
     """Check what a file's component wants that is made later: make it, which has no effects, and
     drop it. Raises: as ``component_of``.
     """
@@ -69,6 +69,12 @@ def component_later(kind: str, given: Any, where: str = "") -> None:
 
 
 Result = TypeVar("Result")
+_Report = (
+    tuple[Literal["done"], Result]
+    | tuple[Literal["failed"], Exception]
+    | tuple[Literal["abandoned"], None]
+)
+"""The outcome of work."""
 
 
 class SingleFlight(Generic[Result]):
@@ -78,7 +84,7 @@ class SingleFlight(Generic[Result]):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._under_way: Future[tuple[str, Any]] | None = None
+        self._under_way: Future[_Report[Result]] | None = None
 
     async def run(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Return what ``work`` gives, or what the work under way gives.
@@ -91,16 +97,16 @@ class SingleFlight(Generic[Result]):
                 future = self._under_way = self._under_way or Future()
             if mine:
                 return await self._done(work, future)
-            how, value = await asyncio.shield(asyncio.wrap_future(future))
-            if how == "failed":
-                raise value
-            if how == "done":
-                return cast("Result", value)
+            report = await asyncio.shield(asyncio.wrap_future(future))
+            if report[0] == "failed":
+                raise report[1]
+            if report[0] == "done":
+                return report[1]
 
     async def _done(
-        self, work: Callable[[], Awaitable[Result]], future: Future[tuple[str, Any]]
+        self, work: Callable[[], Awaitable[Result]], future: Future[_Report[Result]]
     ) -> Result:
-        report: tuple[str, Any] = ("abandoned", None)
+        report: _Report[Result] = ("abandoned", None)
         try:
             result = await work()
             report = ("done", result)

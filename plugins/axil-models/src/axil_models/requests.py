@@ -18,7 +18,7 @@ from axil.plugin import Message
 if TYPE_CHECKING:
     from axil.plugin import MeterReservation
 
-Emit = Callable[[Any], None]
+Emit = Callable[[object], None]
 """The function by which a model shows partial replies: ``emit({"kind": "text", "text": "…"})``."""
 
 
@@ -37,9 +37,9 @@ class ToolSpec:
     options: Any = None
     """The settings of such a tool."""
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """Return it as plain data: for recordings. Secrets are left out."""
-        shown = {
+        shown: dict[str, object] = {
             "name": self.name,
             "description": self.description,
             "parameters": dict(self.parameters),
@@ -69,7 +69,7 @@ class Request:
     output: Structure | None = None
     """None: free text."""
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """Return the request as plain data: for recordings."""
         return {
             "messages": [dict(m) for m in self.messages],
@@ -171,7 +171,7 @@ class Reply:
         """Replace what was reserved for the call by what it used."""
         self.usage.settle(reservation, self.model)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """Return the reply as plain data: for journals and recordings."""
         calls = [
             {"id": c.id, "name": c.name, "arguments": dict(c.arguments), "fault": c.fault}
@@ -212,7 +212,7 @@ class Model(Protocol):
         ...
 
 
-def read_arguments(given: Any) -> tuple[dict[str, Any], str]:
+def read_arguments(given: object) -> tuple[dict[str, Any], str]:
     """Return a tool call's arguments, sent as an object or as JSON, and what is wrong with them.
 
     >>> read_arguments('{"a": 1}'), read_arguments(""), read_arguments('{"a"')[1][:18]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from axil_models.errors import ContextError
 
@@ -28,7 +28,7 @@ class Reranker(Protocol):
 
 
 async def scores_of(
-    reranker: Reranker, query: str, texts: Sequence[str], ctx: Any = None
+    reranker: Reranker, query: str, texts: Sequence[str], ctx: object = None
 ) -> list[float]:
     """Return the scores of ``texts``.
 
@@ -36,7 +36,7 @@ async def scores_of(
     """
     if not texts:
         return []
-    rerank: Any = reranker.rerank
+    rerank: object = reranker.rerank
     named = {"ctx": ctx} if "ctx" in inspect.signature(rerank).parameters else {}
     given = list(await rerank(query, list(texts), **named))
     fits = [type(score) in (int, float) and math.isfinite(score) for score in given]

@@ -97,7 +97,7 @@ class Showing:
         self._emit = emit
         self.count = 0
 
-    def __call__(self, chunk: Any) -> None:
+    def __call__(self, chunk: object) -> None:
         """Show ``chunk``."""
         self.count += 1
         self._emit(chunk)

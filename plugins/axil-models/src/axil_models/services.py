@@ -111,7 +111,7 @@ class RemoteModelConfig(ServiceConfig):
 
     @model_validator(mode="before")
     @classmethod
-    def _has_settings_inside(cls, given: Any) -> Any:
+    def _has_settings_inside(cls, given: object) -> object:
         outside = [name for name in COMMON if isinstance(given, Mapping) and name in given]
         if name := next((each for each in outside if each not in cls.model_fields), ""):
             raise ValueError(f"{name} is a setting of requests; write settings: {{{name}: …}}")
@@ -243,7 +243,7 @@ class Service(Generic[C]):
         """True if a workflow file chose the address: nothing of the environment is sent there."""
         return self._grants is not None and self.config.base_url is not None
 
-    def explicit(self, client: C, **values: Any) -> C:
+    def explicit(self, client: C, **values: object) -> C:
         """Return a client of the SDK; where a file chose the address, or it is not for this SDK's
         maker, with ``values`` instead of what the SDK finds in the environment.
 
@@ -461,7 +461,7 @@ class Service(Generic[C]):
             hint=self._hint(status) or (f"Check base_url. {_WEB_PAGE}" if page else ""),
         )
 
-    def failed(self, body: Any) -> ModelError:
+    def failed(self, body: object) -> ModelError:
         """Return the error of a reply that failed in the middle; ``body``: what the service sent,
         with ``message``, ``type``, ``code``.
         """
@@ -479,7 +479,7 @@ class Service(Generic[C]):
         key = re.escape(self._key)
         return re.compile(key if len(self._key) >= _SHORT_KEY else rf"(?<!\w){key}(?!\w)")
 
-    def clean(self, given: Any) -> str:
+    def clean(self, given: object) -> str:
         """Return a text of the service, without the key and not too long."""
         words = str(given)
         if self._key:
@@ -552,7 +552,7 @@ def _is_of_kind(headers: Mapping[str, str], *kinds: str) -> bool:
     return headers.get("content-type", "").partition(";")[0].strip().lower() in kinds
 
 
-def sdk_arguments(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+def sdk_arguments(settings: Mapping[str, object], known: frozenset[str]) -> dict[str, Any]:
     """Return settings as arguments of the SDK: what it has no argument for goes into the body; None
     leaves one out.
     """
@@ -563,7 +563,7 @@ def sdk_arguments(settings: Mapping[str, Any], known: frozenset[str]) -> dict[st
     return given
 
 
-def parameters_of_sdk(method: Callable[..., Any]) -> frozenset[str]:
+def parameters_of_sdk(method: Callable[..., object]) -> frozenset[str]:
     """Return the arguments that a method of the SDK has."""
     return frozenset(inspect.signature(method).parameters) - {"self"}
 
@@ -597,7 +597,7 @@ def valid_text(text: str) -> str:
     return text
 
 
-def unsendable(part: Mapping[str, Any], api: str) -> PartError:
+def unsendable(part: Mapping[str, object], api: str) -> PartError:
     """Return the error of a part that cannot be sent in the way in which it is given."""
     source = next((key for key in ("url", "file_id", "data") if part.get(key)), "path")
     hint = "Give it in another way."

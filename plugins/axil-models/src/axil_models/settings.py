@@ -23,8 +23,8 @@ COMMON = (*_RANGES, "stop", "seed")
 
 
 def checked_settings(
-    settings: Mapping[str, Any] | None, where: str = "model_settings"
-) -> dict[str, Any]:
+    settings: Mapping[str, object] | None, where: str = "model_settings"
+) -> dict[str, object]:
     """Return the settings, without those that are None.
 
     >>> checked_settings({"temperature": 0.2, "seed": None, "reasoning_effort": "low"})

@@ -25,7 +25,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """The names that a tool may have."""
 
 
-def held_tools(given: Any) -> list[Any]:
+def held_tools(given: object) -> list[object]:
     """Return the tools that a kit of another library holds, or its tool, as tools; of anything
     else, itself.
 
@@ -33,13 +33,13 @@ def held_tools(given: Any) -> list[Any]:
     """
     if isinstance(given, (Tool, type, str, Mapping)) or inspect.isroutine(given):
         return [given]
-    own: Any = getattr(given, "tools", None)
+    own: object = getattr(given, "tools", None)
     if is_async(own):  # a toolset of ours
         return [given]
     if isinstance(own, Mapping) and hasattr(given, "get_tools"):  # of Pydantic AI
         return [tool_by_shape(each) or each for each in cast("Mapping[str, Any]", own).values()]
     for name in ("to_tool_list", "get_tools"):  # of LlamaIndex, of LangChain
-        listed: Any = getattr(given, name, None)
+        listed: object = getattr(given, name, None)
         if callable(listed):
             if is_async(listed):
                 why = f"its {name} has to be awaited, or given a context of its framework"
@@ -83,7 +83,7 @@ def _of_langchain(given: Any) -> Tool:
     if getattr(given, "return_direct", False):
         raise _direct(given, name)
 
-    async def call(**arguments: Any) -> Any:
+    async def call(**arguments: object) -> object:
         result = await given.ainvoke(arguments)
         if all(hasattr(result, each) for each in ("goto", "update", "graph")):
             raise TypeError("it gave a Command of LangGraph; use axil_models.Command.")
@@ -103,7 +103,7 @@ def _of_llama_index(given: Any) -> Tool:
         raise _direct(given, name)
     ask: Callable[..., Any] = getattr(given, "acall", None) or given.call
 
-    async def call(**arguments: Any) -> Any:
+    async def call(**arguments: object) -> object:
         output = await call_async(ask, **arguments)
         if getattr(output, "is_error", False):
             raise RuntimeError(str(output.content))
@@ -122,7 +122,7 @@ def _of_pydantic_ai(given: Any) -> Tool:
             raise _unfit(given, name, why, "Give a function; a parameter ctx is axil's context.")
     seconds = getattr(given, "timeout", None)
 
-    async def call(**arguments: Any) -> Any:
+    async def call(**arguments: object) -> object:
         checked = about.validator.validate_python(arguments)
         async with asyncio.timeout(seconds):
             result = await about.call(checked, None)
@@ -132,7 +132,7 @@ def _of_pydantic_ai(given: Any) -> Tool:
     return replace(tool, needs_approval=True) if given.requires_approval else tool
 
 
-def _schema(given: Any, name: str, shown: Any) -> dict[str, Any]:
+def _schema(given: object, name: str, shown: Any) -> dict[str, Any]:
     """Return the schema of a tool's arguments. Raises: ToolError (AX984): it has none."""
     if hasattr(shown, "model_json_schema"):
         shown = shown.model_json_schema()
@@ -140,19 +140,19 @@ def _schema(given: Any, name: str, shown: Any) -> dict[str, Any]:
     if found.get("type") != "object":
         why = f"its arguments are described by {with_article(type(cast('object', shown)).__name__)}"
         raise _unfit(given, name, why, "Describe them by a model of pydantic, or a JSON Schema.")
-    schema = {**cast("Mapping[str, Any]", without_titles(found))}
+    schema = {**without_titles(found)}
     schema.pop("description", None)
     return {"properties": {}, **schema}
 
 
 def _made(
-    given: Any, name: str, description: str, schema: Mapping[str, Any], call: Callable[..., Any]
+    given: object, name: str, description: str, schema: Mapping[str, Any], call: Callable[..., Any]
 ) -> Tool:
     if not NAME.fullmatch(name):
         why = "a name is letters, digits, _ and -, at most 64"
         raise _unfit(given, name, why, "Rename it.")
 
-    async def refusing(**arguments: Any) -> Any:
+    async def refusing(**arguments: object) -> object:
         try:
             return await call(**arguments)
         except ValidationError as error:
@@ -161,11 +161,11 @@ def _made(
     return Tool(name=name, description=description, parameters=schema, call=refusing)
 
 
-def _direct(given: Any, name: str) -> ToolError:
+def _direct(given: object, name: str) -> ToolError:
     why = "its result is to be the answer itself (return_direct)"
     return _unfit(given, name, why, "Give its function as output_type of the agent.")
 
 
-def _unfit(given: Any, name: str, why: str, hint: str) -> ToolError:
+def _unfit(given: object, name: str, why: str, hint: str) -> ToolError:
     kind = f"{type(given).__module__.partition('.')[0]}.{type(given).__name__}"
     return ToolError("AX984", f'the tool "{name}" ({kind}) cannot be used: {why}.', hint)

@@ -28,7 +28,7 @@ class Skill:
     folder: Path
     body: str = field(repr=False)
     """The text of its ``SKILL.md`` below the front matter."""
-    front: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    front: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     """All that its front matter says: ``license``, ``allowed-tools``, ``compatibility`` …"""
 
     @property

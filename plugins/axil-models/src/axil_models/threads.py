@@ -7,38 +7,35 @@ import contextvars
 import inspect
 import threading
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from axil.plugin import is_async
 
+Result = TypeVar("Result")
 
-async def in_thread(call: Callable[[], Any], name: str = "axil-call") -> Any:
+
+async def in_thread(call: Callable[[], Result], name: str = "axil-call") -> Result:
     """Return what ``call`` gives, run in a thread.
 
     If the waiting is cancelled, the thread finishes unseen.
     """
     loop = asyncio.get_running_loop()
-    answer: asyncio.Future[Any] = loop.create_future()
+    answer: asyncio.Future[Result] = loop.create_future()
     context = contextvars.copy_context()
 
-    def tell(value: Any, error: BaseException | None) -> None:
-        if answer.done():
-            return
-        if error is None:
-            answer.set_result(value)
-        else:
-            answer.set_exception(error)
+    def tell(settle: Callable[[], None]) -> None:
+        if not answer.done():
+            settle()
 
     def work() -> None:
-        value: Any = None
-        fault: BaseException | None = None
         try:
-            value = context.run(call)
+            settle = partial(answer.set_result, context.run(call))
         except BaseException as error:  # noqa: BLE001  # it is raised again where it is waited for
             is_plain = isinstance(error, Exception) and not isinstance(error, StopIteration)
-            fault = error if is_plain else _raisable(error)
+            settle = partial(answer.set_exception, error if is_plain else _raisable(error))
         try:
-            loop.call_soon_threadsafe(tell, value, fault)
+            loop.call_soon_threadsafe(tell, settle)
         except RuntimeError:  # the loop is closed: nothing waits any more
             return
 
@@ -53,7 +50,7 @@ def _raisable(error: BaseException) -> RuntimeError:
     return report
 
 
-async def call_async(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
+async def call_async(function: Callable[..., Any], /, *args: object, **named: object) -> Any:
     """Return what ``function`` gives, awaited if it is async, else in a thread."""
     if is_async(function):
         return await function(*args, **named)

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from axil.plugin import Effects, did_you_mean, format_names, is_async
 from axil_models.errors import ToolError
-from axil_models.parts import checked_part, is_content, is_part, parts_of
+from axil_models.parts import Part, checked_part, is_content, is_part, parts_of
 from axil_models.requests import ToolSpec
 from axil_models.threads import call_async
 from axil_models.values import plain_data
@@ -34,9 +34,9 @@ class Command:
     ('billing',)
     """
 
-    text: Any = ""
+    text: object = ""
     """The text that the model is sent."""
-    write: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    write: Mapping[str, object] = field(default_factory=dict[str, object])
     """Values of fields that the state has."""
     go_to: str | Sequence[str] = ()
     """Nodes to which edges of the agent lead: the only ones that its output goes to."""
@@ -50,7 +50,7 @@ class Command:
 class Toolset(Protocol):
     """Several tools from one place, found out when they are needed. ``axil.tools``."""
 
-    async def tools(self) -> Sequence[Any]:
+    async def tools(self) -> Sequence[object]:
         """Return the tools.
 
         With a parameter ``ctx`` it is given the context of the firing that they are for.
@@ -83,20 +83,22 @@ class Tool:
     name: str
     description: str
     parameters: Mapping[str, Any]
-    call: Callable[..., Any]
-    validate: Callable[[Mapping[str, Any]], tuple[Sequence[Any], Mapping[str, Any]]] | None = None
+    call: Callable[..., object]
+    validate: (
+        Callable[[Mapping[str, object]], tuple[Sequence[object], Mapping[str, object]]] | None
+    ) = None
     """Arguments as the model gave them → by position and by name; None: by name, as they are.
 
     Raises: Refused.
     """
     wants_ctx: bool = False
-    needs_approval: bool | Callable[[Mapping[str, Any]], bool] = False
+    needs_approval: bool | Callable[[Mapping[str, object]], bool] = False
     """True if a person has to agree to each call; a function: to calls with such arguments.
 
     This and what follows are, of a function, read from its attributes.
     """
     approval: Approval = Approval()
-    effects: Effects | Callable[[Mapping[str, Any]], Effects] = "idempotent"
+    effects: Effects | Callable[[Mapping[str, object]], Effects] = "idempotent"
     """``external``: a call must not be made twice; after a crash in one a person is asked."""
     recorded: bool = True
     """False: a resumed body calls it again, instead of reading its recorded result."""
@@ -108,10 +110,10 @@ class Tool:
     """The sentence before the question to a person, such as that the tool has changed."""
     kind: str = ""
     """The kind of a tool that the model's provider has; empty: this one is called here."""
-    options: Any = None
+    options: object = None
     """The settings of such a tool."""
 
-    def effects_of(self, arguments: Mapping[str, Any]) -> Effects:
+    def effects_of(self, arguments: Mapping[str, object]) -> Effects:
         """Return the effects of a call with these arguments; ``external``, if unknown."""
         if not callable(self.effects):
             return self.effects
@@ -133,8 +135,8 @@ class Tool:
         )
 
     async def __call__(
-        self, arguments: Mapping[str, Any], ctx: Any = None
-    ) -> str | list[dict[str, Any]] | Command:
+        self, arguments: Mapping[str, object], ctx: object = None
+    ) -> str | list[Part] | Command:
         """Return the result as text, as the parts of a message's content, or as a command.
 
         Raises: Refused; and what the function raises.
@@ -146,7 +148,7 @@ class Tool:
         return result if isinstance(result, Command) else result_of(result)
 
 
-def result_of(value: Any) -> str | list[dict[str, Any]]:
+def result_of(value: Any) -> str | list[Part]:
     """Return a tool's result: an image, a file or a recording, or a list with some, as parts of the
     content; all else as text.
 
@@ -166,7 +168,7 @@ def result_of(value: Any) -> str | list[dict[str, Any]]:
     return result_text(value)
 
 
-def result_text(value: Any) -> str:
+def result_text(value: object) -> str:
     """Return a tool's result as the model reads it: text as it is, all else as JSON."""
     if isinstance(value, str):
         return value
@@ -211,7 +213,7 @@ def with_approval(
     }
 
 
-def is_toolset(given: Any) -> bool:
+def is_toolset(given: object) -> bool:
     """Return whether it has tools rather than being one."""
     tools = None if isinstance(given, (Tool, type)) else getattr(given, "tools", None)
     return tools is not None and is_async(tools)

@@ -42,7 +42,7 @@ def plain_data(value: Any) -> Any:
     return value
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """Return text as it is, all else as indented JSON with sorted keys.
 
     >>> as_text("a"), as_text({"b": 1, "a": None})

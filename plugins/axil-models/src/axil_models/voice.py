@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import asdict
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from axil_models.parts import Part
 from axil_models.requests import Emit, Reply, Request, Usage
@@ -52,7 +52,7 @@ class Line:
         self._hung_up = asyncio.Event()
         self._is_over = False
 
-    def start(self, run: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    def start(self, run: Coroutine[object, object, T]) -> asyncio.Task[T]:
         """Run an agent or a workflow whose agents talk on this line; its end is that of the call.
 
         An agent talks if its model can, and its reply is one field of prose.
@@ -196,7 +196,7 @@ class TalkingModel(Protocol):
 
 def heard_part(
     text: str, model: str = "", usage: Usage | None = None, *, id: str = ""
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return what a person said as a part of the reply to it; ``usage``: of the model that wrote it
     down; ``id``: of what has no text yet, and of the text when it comes.
     """

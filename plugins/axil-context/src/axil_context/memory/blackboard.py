@@ -67,14 +67,14 @@ class Blackboard:
         fitting = [block for block in shown if fits_filters(block.metadata, query.filters)]
         return fitting[-top_k:] if top_k > 0 else []
 
-    def _block(self, note: Mapping[str, Any]) -> ContextBlock:
+    def _block(self, note: Mapping[str, object]) -> ContextBlock:
         by, text = str(note.get("by") or ""), str(note.get("text") or "")
         about = {name: note[name] for name in ("by", "node", "turn") if name in note}
         shown = f"{by}: {text}" if by else text
         metadata = {**about, "provider": self.context_label}
         return ContextBlock(shown, f"state:{self.share}", str(note.get("id")), metadata=metadata)
 
-    def notes(self, turn: Turn, /) -> list[dict[str, Any]]:
+    def notes(self, turn: Turn, /) -> list[dict[str, object]]:
         """Return the note that a turn leaves; none, if nothing was said."""
         text = turn_text(turn, self.config.remember)
         if not text.strip():
@@ -89,9 +89,9 @@ class Blackboard:
             }
         ]
 
-    def keep(self, notes: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any]]:
+    def keep(self, notes: Sequence[Mapping[str, object]], /) -> list[dict[str, object]]:
         """Return the newest ``max_items``, each once."""
-        known: dict[str, dict[str, Any]] = {}
+        known: dict[str, dict[str, object]] = {}
         for note in notes:
             known.setdefault(str(note.get("id")), dict(note))
         return list(known.values())[-self.config.max_items :]
@@ -100,7 +100,7 @@ class Blackboard:
         return f"Blackboard(share={self.share!r})"
 
 
-def _notes(value: Any, share: str) -> Sequence[Mapping[str, Any]]:
+def _notes(value: object, share: str) -> Sequence[Mapping[str, object]]:
     if value is None:
         return ()
     is_list = isinstance(value, Sequence) and not isinstance(value, str)

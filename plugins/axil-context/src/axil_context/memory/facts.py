@@ -23,6 +23,7 @@ from axil_models import (
     ContextBlock,
     ContextError,
     ContextQuery,
+    Index,
     Owner,
     ProviderSettings,
     Request,
@@ -84,13 +85,13 @@ class _Decision(BaseModel):
 
 class _Decisions(BaseModel):
     model_config = ConfigDict(extra="forbid")
-    decisions: list[dict[str, Any]]
+    decisions: list[dict[str, object]]
 
 
 class FactsConfig(ProviderSettings):
     """The place of facts, their owner, and their number."""
 
-    index: Any = Field(
+    index: object = Field(
         description="What keeps and searches them: chroma_memory, file_memory, {type: …}, or an "
         "object with put and delete.",
         json_schema_extra=refers_to("context"),
@@ -130,17 +131,17 @@ class FactMemory:
         self.passive, self.active = self.config.passive, self.config.active
         self._grants = current_grants()
         component_later("context", self.config.index, self.context_label)
-        self._index: Any = None
+        self._index: Index | None = None
 
     @property
-    def index(self) -> Any:
+    def index(self) -> Index:
         """The index of the facts; made when it is first used.
 
         Raises: ContextError (AX898): it is no index.
         """
         if self._index is None:
             with granted(self._grants):
-                made = component_of("context", self.config.index, self.context_label)
+                made: Index = component_of("context", self.config.index, self.context_label)
             if not hasattr(made, "put") or not hasattr(made, "delete"):
                 message = f'"{provider_label(made)}" is no index: facts cannot be kept in it.'
                 raise ContextError("AX898", message, "Give an index: file_memory, chroma_memory.")
@@ -155,7 +156,7 @@ class FactMemory:
         found = await blocks_of(self.index, query, top_k, label)
         return with_provider((b for b in found if fits_filters(b.metadata, wanted)), label)
 
-    async def learn(self, turn: Turn, /) -> list[dict[str, Any]]:
+    async def learn(self, turn: Turn, /) -> list[dict[str, object]]:
         """Apply the decisions about the facts of a turn, and return them, refusals included.
 
         Raises: ContextError (AX894): the owner is not known; AX897: the model's answer cannot be
@@ -224,7 +225,7 @@ class _Step:
     before: ContextBlock | None = None
     after: ContextBlock | None = None
 
-    def record(self, turn: Turn) -> dict[str, Any]:
+    def record(self, turn: Turn) -> dict[str, object]:
         """Return the decision as plain data: for the journal and the audit."""
         return {
             "run": turn.query.run_id,
@@ -243,13 +244,17 @@ class _DecisionRules:
     """The rules for a model's decisions: each known fact once, within the limits."""
 
     def __init__(
-        self, config: FactsConfig, own: Mapping[str, Any], known: Sequence[ContextBlock], turn: Turn
+        self,
+        config: FactsConfig,
+        own: Mapping[str, object],
+        known: Sequence[ContextBlock],
+        turn: Turn,
     ) -> None:
         self._config, self._own, self._known, self._turn = config, own, known, turn
         self._touched: set[int] = set()
         self._count = 0
 
-    def step(self, given: Mapping[str, Any]) -> _Step:
+    def step(self, given: Mapping[str, object]) -> _Step:
         """Return a decision as it was applied, or refused with the reason."""
         self._count += 1
         try:

@@ -19,6 +19,7 @@ from axil_models import (
     ContextBlock,
     ContextError,
     ContextQuery,
+    Index,
     Owner,
     ProviderSettings,
     SingleFlight,
@@ -54,7 +55,7 @@ class FileMemoryConfig(ProviderSettings):
         min_length=1,
         description="The file of JSON lines; made when the first thing is remembered.",
     )
-    index: Any = Field(
+    index: object = Field(
         "keyword",
         description="What searches it: keyword, vector, "
         "{type: …}, or an object with put and delete.",
@@ -100,7 +101,7 @@ class FileMemory:
         self._lines = Lines(self.config.path, self.config.lock_seconds)
         self._grants = current_grants()
         component_later("context", self.config.index, self.context_label)
-        self._index: Any = None
+        self._index: Index | None = None
         self._known: dict[Key, ContextBlock] = {}
         """The notes in the index, oldest first."""
         self._flight = SingleFlight[None]()
@@ -166,7 +167,7 @@ class FileMemory:
             self._lines.rewind()
             raise
 
-    async def _emptied(self) -> Any:
+    async def _emptied(self) -> Index:
         """Return a new index, without blocks of this memory."""
         before = list(self._known.values())
         self._known = {}
@@ -180,7 +181,7 @@ class FileMemory:
         return index
 
     def _changes(
-        self, records: Sequence[Mapping[str, Any]]
+        self, records: Sequence[Mapping[str, object]]
     ) -> tuple[list[ContextBlock], list[ContextBlock]]:
         """Return the blocks that the index has to delete and to put after ``records``."""
         before = dict(self._known)
@@ -204,7 +205,7 @@ class FileMemory:
 
     def _beyond(self) -> list[Key]:
         """Return the blocks beyond ``max_items`` of their namespace."""
-        counts: dict[tuple[Any, ...], int] = {}
+        counts: dict[tuple[object, ...], int] = {}
         beyond: list[Key] = []
         for key, block in reversed(self._known.items()):
             whose = tuple(block.metadata.get(f"owner_{name}") for name in self.config.namespace)

@@ -38,7 +38,7 @@ class Lines:
         self._before = b""
         """The last bytes before the offset: a restored copy may have the same inode."""
 
-    def append(self, records: Sequence[Mapping[str, Any]]) -> None:
+    def append(self, records: Sequence[Mapping[str, object]]) -> None:
         """Write records behind all others, as one piece, without the secrets of this process.
 
         Raises: ContextError (AX895): the file cannot be written.
@@ -74,7 +74,7 @@ class Lines:
         known = (self._file, self._size, self._changed)
         return (found.st_ino, found.st_size, found.st_mtime_ns) != known
 
-    def read(self) -> tuple[bool, list[dict[str, Any]]]:
+    def read(self) -> tuple[bool, list[dict[str, object]]]:
         """Return whether the reading started over, and the records since the last reading.
 
         Raises: ContextError (AX895).
@@ -103,9 +103,9 @@ class Lines:
         """Read from the beginning next time."""
         self._offset, self._file, self._size, self._before = 0, 0, -1, b""
 
-    def _record(self, line: bytes) -> dict[str, Any] | None:
+    def _record(self, line: bytes) -> dict[str, object] | None:
         try:
-            record: Any = json.loads(line)
+            record: object = json.loads(line)
         except (ValueError, RecursionError):
             record = None
         if isinstance(record, dict):

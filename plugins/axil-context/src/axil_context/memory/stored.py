@@ -54,7 +54,9 @@ class StoreMemoryConfig(MemorySettings, StoreSettings):
 class StoreMemory:
     """Turns in a store: looked for before each step, written after it. An index, too."""
 
-    examples: ClassVar[Sequence[Mapping[str, Any]]] = ({"store": "memory", "embedder": "lexical"},)
+    examples: ClassVar[Sequence[Mapping[str, object]]] = (
+        {"store": "memory", "embedder": "lexical"},
+    )
 
     Config: ClassVar[type[MemorySettings]] = StoreMemoryConfig
     label: ClassVar[str] = "store_memory"
@@ -116,7 +118,7 @@ class StoreMemory:
         for owner in sorted(owners, key=repr):
             await self._evict(dict(owner))
 
-    async def _evict(self, owner: Mapping[str, Any]) -> None:
+    async def _evict(self, owner: Mapping[str, object]) -> None:
         marks = await self.index.marks([_MEMORY], owner)
         if len(marks) > self.config.max_items:
             newest = sorted(marks, key=lambda id: (marks[id], id), reverse=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from axil_models import ContextBlock, Document
 
@@ -32,7 +32,7 @@ class Chunk:
 
     def block(self, document: Document) -> ContextBlock:
         """Return the chunk as a block that says where it is from."""
-        metadata: dict[str, Any] = {**document.metadata, "start": self.start, "end": self.end}
+        metadata: dict[str, object] = {**document.metadata, "start": self.start, "end": self.end}
         if self.heading:
             metadata["heading"] = self.heading
         return ContextBlock(

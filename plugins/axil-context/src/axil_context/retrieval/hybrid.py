@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from pydantic import Field, model_validator
 
@@ -18,6 +18,7 @@ from axil.plugin import current_grants, granted, refers_to
 from axil_models import (
     ContextBlock,
     ContextError,
+    ContextProvider,
     ContextQuery,
     ProviderSettings,
     block_identity,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 class HybridConfig(ProviderSettings):
     """The retrievers whose findings are merged."""
 
-    providers: list[Any] = Field(
+    providers: list[object] = Field(
         min_length=1,
         description="Context providers: names, {type: …}, or objects.",
         json_schema_extra=refers_to("context"),
@@ -85,10 +86,10 @@ class HybridRetriever:
         self._grants = current_grants()
         for given in self.config.providers:
             component_later("context", given, self.context_label)
-        self._providers: list[Any] | None = None
+        self._providers: list[ContextProvider] | None = None
 
     @property
-    def providers(self) -> list[Any]:
+    def providers(self) -> list[ContextProvider]:
         """The providers; those given by name are made when they are first used."""
         if self._providers is None:
             given, label = self.config.providers, self.context_label

@@ -33,7 +33,7 @@ def mail_of(data: bytes) -> Mail:
 
     Raises: ValueError: it has no header of a message; LookupError: an unknown encoding.
     """
-    made: Any = message_from_bytes(data, policy=policy.default)
+    made: object = message_from_bytes(data, policy=policy.default)
     message: EmailMessage = made
     headers = {
         name: " ".join(str(value).split())
@@ -42,7 +42,7 @@ def mail_of(data: bytes) -> Mail:
     }
     if not headers:
         raise ValueError("it has no header of a message")
-    body: Any = message.get_body(("plain", "html"))
+    body: object = message.get_body(("plain", "html"))
     content = "" if body is None else str(body.get_content())
     is_page = body is not None and body.get_content_subtype() == "html"
     return Mail(

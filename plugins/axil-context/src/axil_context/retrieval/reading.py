@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from axil.plugin import install_advice
 from axil_context.retrieval.mail import mail_of
@@ -69,7 +69,7 @@ def documents_of(data: bytes, where: str, encoding: str) -> list[Document]:
     return [Document(text=text, uri=where, metadata={"path": where})]
 
 
-def part_of(where: str) -> dict[str, Any]:
+def part_of(where: str) -> dict[str, object]:
     """Return a file as a content part that names it."""
     suffix = Path(where).suffix.lower()
     media_type = _MEDIA_TYPES.get(suffix)
@@ -160,7 +160,7 @@ def _of_pages(data: bytes, where: str) -> list[Document]:
 def _of_mail(data: bytes, where: str, encoding: str, depth: int = 1) -> Iterator[Document]:
     mail = _read(where, "", "Python", lambda: mail_of(data))
     text = mail.text or (page_text(mail.html, where, "utf-8") if mail.html else "")
-    about: Mapping[str, Any] = {
+    about: Mapping[str, object] = {
         "path": where,
         **{name.lower(): value for name, value in mail.headers.items()},
     }

@@ -11,8 +11,10 @@ from pydantic import Field
 from axil.plugin import current_grants, granted, refers_to
 from axil_models import (
     ContextBlock,
+    ContextProvider,
     ContextQuery,
     ProviderSettings,
+    Reranker,
     blocks_of,
     call_async,
     component_later,
@@ -28,11 +30,11 @@ if TYPE_CHECKING:
 class RerankedConfig(ProviderSettings):
     """The provider whose blocks are ordered, and what orders them."""
 
-    provider: Any = Field(
+    provider: object = Field(
         description="The context provider: a name, {type: …}, or an object.",
         json_schema_extra=refers_to("context"),
     )
-    reranker: Any = Field(
+    reranker: object = Field(
         description="Scores the blocks: a name, {type: …}, or an object.",
         json_schema_extra=refers_to("rerankers"),
     )
@@ -64,26 +66,28 @@ class RerankedRetriever:
         self._grants = current_grants()
         component_later("context", self.config.provider, self.context_label)
         component_later("rerankers", self.config.reranker, self.context_label)
-        self._provider: Any = None
-        self._reranker: Any = None
+        self._provider: ContextProvider | None = None
+        self._reranker: Reranker | None = None
 
     @property
-    def provider(self) -> Any:
+    def provider(self) -> ContextProvider:
         """The provider; made when it is first used."""
         with granted(self._grants):
             if self._provider is None:
                 given, label = self.config.provider, self.context_label
-                self._provider = component_of("context", given, label)
-        return self._provider
+                made: ContextProvider = component_of("context", given, label)
+                self._provider = made
+            return self._provider
 
     @property
-    def reranker(self) -> Any:
+    def reranker(self) -> Reranker:
         """The reranker; made when it is first used."""
         with granted(self._grants):
             if self._reranker is None:
                 given, label = self.config.reranker, self.context_label
-                self._reranker = component_of("rerankers", given, label)
-        return self._reranker
+                made: Reranker = component_of("rerankers", given, label)
+                self._reranker = made
+            return self._reranker
 
     async def get_blocks(
         self, query: ContextQuery, top_k: int = 8, *, ctx: Any = None

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
@@ -27,10 +26,11 @@ class Given(BaseModel):
     text: str = Field(description="The text.")
     uri: str = Field("", description="The document's name; without it a hash of the text.")
     title: str | None = Field(None, description="Its title.")
-    metadata: dict[str, Any] = Field(
-        default_factory=dict[str, Any], description="Plain data by which filters select documents."
+    metadata: dict[str, object] = Field(
+        default_factory=dict[str, object],
+        description="Plain data by which filters select documents.",
     )
-    part: dict[str, Any] | None = Field(
+    part: dict[str, object] | None = Field(
         None,
         description="Media that belong to the text: {type: image, path: …}, file, audio; or url, "
         "data, file_id.",
@@ -38,7 +38,7 @@ class Given(BaseModel):
 
     @field_validator("part")
     @classmethod
-    def _is_a_part(cls, given: dict[str, Any] | None) -> dict[str, Any] | None:
+    def _is_a_part(cls, given: dict[str, object] | None) -> dict[str, object] | None:
         return None if given is None else checked_part(given)
 
 
@@ -123,7 +123,7 @@ class Sources(BaseModel):
             for block in blocks
         ]
 
-    def _read(self, part: Mapping[str, Any]) -> dict[str, Any]:
+    def _read(self, part: Mapping[str, object]) -> dict[str, object]:
         path = Path(str(part["path"]))
         if not self._is_ours(path):
             message = f'a block names the file "{path.as_posix()}", which is none of the sources.'
@@ -134,7 +134,7 @@ class Sources(BaseModel):
 
     def _is_ours(self, path: Path) -> bool:
         parts = [each.part or {} for each in self.documents if isinstance(each, Given)]
-        given = [part["path"] for part in parts if "path" in part]
+        given = [str(part["path"]) for part in parts if "path" in part]
         real, places = path.resolve(), [Path(each).resolve() for each in (*self.paths, *given)]
         return any(real == each or (each.is_dir() and real.is_relative_to(each)) for each in places)
 
@@ -213,7 +213,7 @@ class Difference:
 
 
 def difference(
-    known: Mapping[str, str], documents: Iterable[Document], *settings: Any
+    known: Mapping[str, str], documents: Iterable[Document], *settings: object
 ) -> Difference:
     """Return what has changed against ``known``: digests by name.
 

@@ -51,7 +51,9 @@ class StoreConfig(IndexedSources, StoreSettings):
 class StoreRetriever:
     """Documents in a store. An index, too: blocks can be put and deleted."""
 
-    examples: ClassVar[Sequence[Mapping[str, Any]]] = ({"store": "memory", "embedder": "lexical"},)
+    examples: ClassVar[Sequence[Mapping[str, object]]] = (
+        {"store": "memory", "embedder": "lexical"},
+    )
 
     Config: ClassVar[type[IndexedSources]] = StoreConfig
     label: ClassVar[str] = "store"

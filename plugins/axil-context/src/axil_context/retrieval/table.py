@@ -160,7 +160,7 @@ class Table:
                 _forget(database, "key = ?", _key(block))
 
     def search(
-        self, text: str, top_k: int, filters: Mapping[str, Any], least: float | None = None
+        self, text: str, top_k: int, filters: Mapping[str, object], least: float | None = None
     ) -> list[ContextBlock]:
         """Return the best blocks for any of the words of ``text``; scores are BM25's."""
         asked = list(dict.fromkeys(words(text)))[:MOST_WORDS]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import nsmallest
 from operator import mul
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from pydantic import Field
 
@@ -43,7 +43,7 @@ Entry = tuple[Key, tuple[ContextBlock, "array[float]"]]
 class VectorConfig(Sources, ProviderSettings):
     """The documents that are searched, and the embedder of their vectors."""
 
-    embedder: Any = Field(
+    embedder: object = Field(
         "lexical",
         description="The embedder, which turns texts into vectors: a name, {type: …}, or an "
         "object.",
@@ -110,7 +110,7 @@ class VectorRetriever:
         return await call_async(self._nearest, asked, known, query.filters, top_k)
 
     def _nearest(
-        self, asked: array[float], known: Sequence[Entry], filters: Mapping[str, Any], top_k: int
+        self, asked: array[float], known: Sequence[Entry], filters: Mapping[str, object], top_k: int
     ) -> list[ContextBlock]:
         least = 0.0 if self.config.min_score is None else self.config.min_score
         scored = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from axil.plugin import install_advice
 from axil_models import (
@@ -53,7 +53,7 @@ class JsonService(Service["AsyncClient"]):
             trust_env=not self.is_of_a_file,
         )
 
-    async def post(self, path: str, body: Mapping[str, Any], read: Callable[[Any], T]) -> T:
+    async def post(self, path: str, body: Mapping[str, object], read: Callable[[object], T]) -> T:
         """Return what ``read`` makes of the service's answer.
 
         Raises: ModelError (AX660); ConfigError (AX800): there is no key.
@@ -78,7 +78,7 @@ class JsonService(Service["AsyncClient"]):
 
     def _error(self, status: int, data: bytes, headers: Mapping[str, str]) -> ModelError:
         try:
-            body: Any = json.loads(data)
+            body: object = json.loads(data)
         except ValueError:
             body = data.decode("utf-8", "replace")
         return self.refused(status, body, headers)

@@ -11,6 +11,7 @@ A component may have these attributes; one that is missing says nothing, and not
 ``forwards``    of a node: whether its output is what came in
 ``needs``       of a node: fields of its input without which it fails
 ``uses``        of a node: all fields of its input that it looks at
+``pulls_named`` of a node: whether it sees those fields of the state only that its ``pull`` names
 ``writes``      of a node or a wrapper: all fields of the state that it may write
 ``text``        of a node: the only text that it gives
 ``sends_at``    of a node: the firing before which it sends nothing

@@ -412,7 +412,9 @@ class _Findings:
         if brought is None or vertex in self._confused:
             return
         pulled, is_open = frozenset(node.spec.pull or ()), node.spec.pull is None
-        if not hasattr(node.component, "pull_default"):
+        if getattr(node.component, "pulls_named", False):
+            is_open = False
+        elif not hasattr(node.component, "pull_default"):
             pulled, is_open = frozenset[str](), False  # its input is what edges bring
         for name in sorted(node.needs - pulled):
             if name in brought:

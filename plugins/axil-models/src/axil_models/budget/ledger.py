@@ -234,7 +234,7 @@ class Ledger:
         """True if nodes have accounts of their own."""
         return bool(self._known or self._accounts)
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, object]:
         """Return the usage of the nodes' accounts, for a journal."""
         usages = self._known | {place: each.usage for place, each in self._accounts.items()}
         return {place: [dict(usage.tokens), usage.cost] for place, usage in usages.items()}
@@ -403,7 +403,7 @@ def _refused(
     used, kept = spent[at], reserved[at] - spent[at]
     also = f", {_amount(kept, what)} reserved" if held and kept else ""
     asked = reservation.tokens if what == "tokens" else reservation.cost
-    limit: Any = budget.tokens if what == "tokens" else budget.cost
+    limit: object = budget.tokens if what == "tokens" else budget.cost
     whose = f'the budget of "{account.place}"' if account.place else "the run's limit"
     needed = f"a call may need {_amount(asked, what)} more."
     message = f"{whose} is {limit}{unit}: {_amount(used, what)} used{also}, and {needed}"

@@ -54,9 +54,9 @@ class BudgetMeter:
         """
         return await self.ledger.reserve(who, estimate_of(**wanted))
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, object]:
         """See ``Meter``."""
-        used: dict[str, Any] = {"tokens": dict(self.usage.tokens), "cost": self.usage.cost}
+        used: dict[str, object] = {"tokens": dict(self.usage.tokens), "cost": self.usage.cost}
         nodes = self.ledger.as_data()
         return {**used, "nodes": nodes} if nodes else used
 

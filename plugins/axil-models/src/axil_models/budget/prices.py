@@ -18,7 +18,7 @@ _PRICES = (
 )
 _AUDIO_TOKENS: Final = 10
 """The tokens of a second of audio that is heard, where it is counted in tokens."""
-_LATER: Mapping[str, Any] = {"later": True}
+_LATER: Mapping[str, object] = {"later": True}
 """Of fields that digests of recorded runs have only where they are set."""
 
 
@@ -121,7 +121,7 @@ class Pricing:
         prices = {name: Price(**price) for name, price in models.items()}
         return Pricing(models=prices, unknown=unknown, table=data.get("table") or "")
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """Return the data that ``read`` reads."""
         unknown = _plain(self.unknown) if isinstance(self.unknown, Price) else self.unknown
         models = {name: _plain(price) for name, price in self.models.items()}

@@ -58,7 +58,7 @@ class Json:
         raise fault or _not_json(text, None)
 
 
-def _dumps(value: Any) -> str:
+def _dumps(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
@@ -71,7 +71,7 @@ class LenientJson:
 
     introduction = _INTRODUCTION
 
-    def dump(self, fields: Any) -> str:
+    def dump(self, fields: object) -> str:
         """Return the fields as one JSON object, keys in the order given."""
         return Json().dump(fields)
 
@@ -99,7 +99,7 @@ _LONGEST_LITERAL: Final = 100_000
 """Characters: each costs Python some 500 bytes while it reads one, and it cannot be interrupted."""
 
 
-def _literal(text: str) -> Any:
+def _literal(text: str) -> object:
     if len(text) > _LONGEST_LITERAL:
         raise ValueError("longer than what is read as Python writes it")
     return ast.literal_eval(text)
@@ -114,22 +114,22 @@ def _not_json(text: str, error: Exception | None) -> FormatError:
     return FormatError("AX690", message, "Answer with one JSON object and nothing else.")
 
 
-_KINDS: dict[Any, str] = {
+_KINDS: dict[object, str] = {
     **{list: "a list", tuple: "a list", str: "text"},
     **{bool: "true or false", type(None): "null"},
 }
 
 
-def _no_object(found: Any) -> FormatError:
+def _no_object(found: object) -> FormatError:
     message = f"expected one JSON object, found {_KINDS.get(cast('Any', type(found)), 'a number')}."
     return FormatError("AX691", message, "Answer with { and }.")
 
 
-def _constant(name: str) -> Any:
+def _constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 
-def _loads(text: str) -> Any:
+def _loads(text: str) -> object:
     try:
         return json.loads(text, strict=False, parse_constant=_constant)
     except RecursionError:

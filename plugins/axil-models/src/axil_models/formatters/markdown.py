@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from axil_models.formatters.json import Json
 from axil_models.formatters.text import FormatError
@@ -29,7 +29,7 @@ class Markdown:
         "the field's name exactly, and the value below it."
     )
 
-    def dump(self, fields: Any) -> str:
+    def dump(self, fields: Mapping[str, object]) -> str:
         """Return the fields under headings, in the order given; mappings nest. ``""`` has no
         heading.
         """
@@ -60,23 +60,24 @@ class Markdown:
         return cast("dict[str, Any]", _folded(top))
 
 
-def _lines(fields: Mapping[str, Any], depth: int) -> list[str]:
+def _lines(fields: Mapping[str, object], depth: int) -> list[str]:
     parts: list[str] = []
     for name, value in fields.items():
         if name == "" or (name == BESIDE and depth > 1):
             parts.append(_escaped(as_text(value)))
             continue
         parts.append(f"{'#' * depth} {name}")
-        if (
-            isinstance(value, Mapping)
-            and value
-            and depth < _DEEPEST
-            and all(_nests(key) for key in cast("Mapping[Any, Any]", value))
-        ):
-            parts.extend(_lines(cast("Mapping[str, Any]", value), depth + 1))
+        if depth < _DEEPEST and _is_section(value):
+            parts.extend(_lines(value, depth + 1))
         elif (text := as_text(value)) != "":
             parts.append(_escaped(text))
     return parts
+
+
+def _is_section(value: object) -> TypeGuard[Mapping[str, object]]:
+    if not isinstance(value, Mapping) or not value:
+        return False
+    return all(_nests(key) for key in cast("Mapping[object, object]", value))
 
 
 def _nests(name: Any) -> bool:

@@ -53,7 +53,7 @@ class Paragraph:
             parts.append(f"{name}:\n" + "\n".join(lines))
         return "\n".join(parts)
 
-    def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, Any]:
+    def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, object]:
         """Return the fields in ``text``; those named in ``fields`` are found in any case.
 
         Blank lines around a value are not part of it; a name that comes again adds to its value.

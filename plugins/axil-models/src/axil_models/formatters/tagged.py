@@ -40,7 +40,7 @@ class Tagged:
             parts.append(f"<{name}>" + _TAG.sub(r"\\\g<0>", text) if name else text)
         return "\n".join(parts)
 
-    def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, Any]:
+    def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, object]:
         """Read the fields in ``text``: behind tags, or one JSON object; one field may be all of it.
 
         Raises: FormatError (AX693): neither was found.
@@ -49,7 +49,7 @@ class Tagged:
         known = {name.casefold(): name for name in fields}
         tags = [m for m in _TAG.finditer(text) if not m[1]]
         starts = [m for m in tags if not fields or m[2].strip().casefold() in known]
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for start, end in zip(starts, [*(m.start() for m in starts[1:]), len(text)], strict=False):
             name = known.get(start[2].strip().casefold(), start[2])
             value = text[start.end() : end].strip().removesuffix(f"</{start[2]}>").rstrip()

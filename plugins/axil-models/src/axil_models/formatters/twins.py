@@ -27,6 +27,6 @@ class Twins:
             for name, value in fields.items()
         )
 
-    def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, Any]:
+    def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, object]:
         """``text`` without thoughts, once for each field."""
         return dict.fromkeys(fields or ("message",), without_thoughts(text))
