@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import statistics
 import sys
 import tracemalloc
@@ -21,12 +22,14 @@ from typing import Any
 import pytest
 
 from axil import Out, RootGraph, Workflow, run_sync
+from axil_files import load
 from axil_journals import MemoryJournal
 
 from . import agent_cpu, live, subjects
 from .bench.case import Case
 from .bench.columns import axil as agents
 from .counting import Calls
+from .large import document
 
 pytestmark = pytest.mark.usefixtures("undisturbed")
 
@@ -66,7 +69,9 @@ MOST = {
     "blocks kept for a branch of a fan": 3.2,  # tuples that Python keeps to be used again
     "blocks kept for a round of a loop": 0.1,
     # of making a graph of plain functions, for each node and its edge
-    "calls to make a node": 86,  # its function is called by position or by name, its keys checked
+    "calls to make a node": 81,  # its function is called by position or by name, its keys checked
+    # of checking a file, from its text to the plan, for each node and its edge
+    "calls to check a node": 160,
     # since Python 3.14 the collector looks at dicts of plain values, too
     "objects kept for a node that was made": 21.5 if sys.version_info < (3, 14) else 28,
     # bytes that are asked for between two firings, at most
@@ -394,6 +399,18 @@ def test_making_a_node_costs_few_calls():
 
     made(3)
     assert (calls_to_make(300) - calls_to_make(100)) / 200 <= MOST["calls to make a node"]
+
+
+def test_checking_a_node_of_a_file_costs_few_calls(tmp_path):
+    def calls_to_check(nodes: int) -> int:
+        path = tmp_path / f"{nodes}.json"
+        path.write_text(json.dumps(document(nodes)))
+        with Calls() as calls:
+            load(path).plan  # noqa: B018  # compiled when it is first asked for
+        return calls.count
+
+    calls_to_check(3)
+    assert (calls_to_check(300) - calls_to_check(100)) / 200 <= MOST["calls to check a node"]
 
 
 def test_a_node_that_was_made_keeps_few_objects_for_the_collector_to_look_at():
