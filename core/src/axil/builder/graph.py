@@ -720,9 +720,7 @@ class Graph:
         Raises: SpecError (AX104, AX125): there is no such node.
         """
         if isinstance(given, str):
-            if given in self._specs:
-                return given
-            name = _SPECIAL.get(given.lower(), given)
+            name = given if given in self._specs else _SPECIAL.get(given.lower(), given)
             if name in self._specs or name in (ENTRY, EXIT):
                 return name
             hint = did_you_mean(given, self._specs) or f"Nodes: {format_names(list(self._specs))}."
