@@ -16,7 +16,7 @@ BUDGETS = {
     "registry": (920, 5),  # types; deprecations; metadata of distributions; extras of components
     "contract": (2101, 12),  # types; secrets in pieces; what observers receive; known messages
     "typed": (1450, 5),  # schemas of models, reducers, views of a typed state, known messages
-    "compiler": (2795, 11),  # types; folding; fields of states and ends; formatters; shared bodies
+    "compiler": (2804, 11),  # types; folding; fields of states and ends; formatters; shared bodies
     "dependencies": (470, 4),  # from graph to graph; settings that name components; versions
     "runtime": (2475, 10),  # types; deadlines; results in notebooks; prices of caches and discounts
     "builder": (1490, 4),  # signatures, types; templates; state shared inside; unfit arguments

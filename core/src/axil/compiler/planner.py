@@ -278,7 +278,7 @@ class Compiler:
             return make_it()
         except AxilError as error:
             own = getattr(error, "problems", None) or (getattr(error, "problem", None),)
-            at = _written(where)
+            at = _written(where)  # a place for messages is a text only where there is one
             found = [p if p.where else replace(p, where=at) for p in own if p is not None]
         finally:
             if self._wants is not None and len(self._wants) > before:
@@ -288,7 +288,7 @@ class Compiler:
 
 
 def _written(where: str | NodeSpec) -> str:
-    """Return a place for messages; that of a node is a text only where there is one."""
+    """Return a place, or that of a node, for messages."""
     return where if isinstance(where, str) else where.where
 
 
@@ -407,10 +407,7 @@ class _Draft:
         made = use.made
         if made is None:
             found = self.planner.setting.resolve(
-                kind,
-                use.type,
-                str(use.place or _written(otherwise)),
-                requires=self.spec.requires,
+                kind, use.type, str(use.place or _written(otherwise)), requires=self.spec.requires
             )
             where = _written(otherwise) if use.place is None else use.place.at("config")
             own: Mapping[str, Any] = getattr(found, "__dict__", {})
