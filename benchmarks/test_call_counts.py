@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import statistics
 import sys
 import tracemalloc
@@ -23,6 +24,7 @@ import pytest
 from tests.internals import internal
 
 from axil import Out, RootGraph, Workflow, run_sync
+from axil_files import load
 from axil_journals import MemoryJournal
 from axil_sqlite import SqliteJournal
 
@@ -30,6 +32,7 @@ from . import agent_cpu, live, subjects
 from .bench.case import Case
 from .bench.columns import axil as agents
 from .counting import Calls
+from .large import document
 
 pytestmark = pytest.mark.usefixtures("undisturbed")
 
@@ -78,7 +81,9 @@ MOST = {
     # that the collector looks at, its task, future and timer among them
     "objects kept for a run that waits": 63.5,
     # of making a graph of plain functions, for each node and its edge
-    "calls to make a node": 86,  # its function is called by position or by name, its keys checked
+    "calls to make a node": 81,  # its function is called by position or by name, its keys checked
+    # of checking a file, from its text to the plan, for each node and its edge
+    "calls to check a node": 160,
     # since Python 3.14 the collector looks at dicts of plain values, too
     "objects kept for a node that was made": 21.5 if sys.version_info < (3, 14) else 28,
     # bytes that are asked for between two firings, at most
@@ -493,6 +498,18 @@ def test_making_a_node_costs_few_calls():
 
     made(3)
     assert (calls_to_make(300) - calls_to_make(100)) / 200 <= MOST["calls to make a node"]
+
+
+def test_checking_a_node_of_a_file_costs_few_calls(tmp_path):
+    def calls_to_check(nodes: int) -> int:
+        path = tmp_path / f"{nodes}.json"
+        path.write_text(json.dumps(document(nodes)))
+        with Calls() as calls:
+            load(path).plan  # noqa: B018  # compiled when it is first asked for
+        return calls.count
+
+    calls_to_check(3)
+    assert (calls_to_check(300) - calls_to_check(100)) / 200 <= MOST["calls to check a node"]
 
 
 def test_a_node_that_was_made_keeps_few_objects_for_the_collector_to_look_at():

@@ -31,6 +31,28 @@ graph.create_edge("a", "b", ["n"])
 graph.edge_to_exit("b", ["n"])
 assert graph.build().invoke({"n": 0})[0] == {"n": 2}
 """
+COMPILED = """
+import sys
+from axil_cli.main import main
+lines = 0
+def note(frame, event, _):
+    global lines
+    if frame.f_globals.get("__name__") == "re._compiler":
+        lines += 1
+        return note
+sys.settrace(note)
+code = main(sys.argv[1:])
+sys.settrace(None)
+print("\\n" + str(lines))
+sys.exit(code)
+"""
+ENDED = """
+import atexit, gc, sys
+from axil_cli.main import script
+atexit.register(lambda: print("\\n" + str(gc.get_freeze_count() > 10_000)))
+sys.argv[:] = ["axil", *sys.argv[1:]]
+script()
+"""
 FILE = {
     "graph": {
         "id": "small",
@@ -98,3 +120,30 @@ def test_a_small_run_imports_and_opens_no_member_that_it_does_not_name(tmp_path,
     folders = {each.name for each in root.glob("plugins/axil-*")}
     used = {part for each in opened for part in each.parts if part in folders}
     assert {name.replace("-", "_") for name in used} <= needed
+
+
+def last_line(code: str, *arguments: str, folder: Path) -> str:
+    """Return the last line that a process prints, which has to end well."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=True,
+        cwd=folder,
+    )
+    return done.stdout.splitlines()[-1]
+
+
+def test_regular_expressions_of_a_run_of_agents_are_cheap_to_compile(tmp_path, root):
+    """A class of most characters takes tens of thousands of lines of Python's compiler."""
+    examples = root / "examples"
+    script = ("--model-script", str(examples / "replies/newsroom.yaml"), "--journal", "off")
+    arguments = ("run", str(examples / "newsroom.yaml"), "--input", "plants", *script)
+    assert int(last_line(COMPILED, *arguments, folder=tmp_path)) <= 370_000
+
+
+def test_the_command_leaves_nothing_to_the_collector_at_its_end(tmp_path):
+    (tmp_path / "small.json").write_text(json.dumps(FILE))
+    arguments = ("run", "small.json", "--input", "x", "--journal", "off")
+    assert last_line(ENDED, *arguments, folder=tmp_path) == "True"

@@ -205,7 +205,7 @@ def body_of(node: NodeContract, rules: BodyRules) -> Body:
     """Return the body of a node component. Raises: SpecError: it asks for what there is not."""
     if node.adapted is not None:
         return node.adapted(rules)
-    return as_body(node.call, rules, inline=node.inline and not is_async(node.call))
+    return as_body(node.call, rules, inline=node.inline)
 
 
 def bind(node: NodeContract, edges: Sequence[object], options: object) -> None:

@@ -135,7 +135,7 @@ def carry_of(parts: EdgeParts) -> Carry | None:
         carry = _then(carry, _processing(parts.process))
     if parts.condition is not None:
         carry = _asking(parts.condition, carry)
-    return _filtered(carry, parts)
+    return carry if spec.filter is None else _filtered(carry, parts)
 
 
 def _then(first: Carry, second: Carry) -> Carry:

@@ -201,7 +201,7 @@ class _Scope:
         ports.number()
         outs, entries = self._arcs(ports)
         units, unit_of = self._units()
-        leaves = [any(arc.port == OUTSIDE and arc.trigger for arc in out) for out in outs]
+        leaves = [OUTSIDE in [arc.port for arc in out if arc.trigger] for out in outs]
         barriers = self._barriers(leaves) if self.entry is not None else ()
         free = barriers[0][0] if barriers else len(vertices)
         # where a chain may lead: nodes without a merge, on levels that no barrier holds up
@@ -237,14 +237,16 @@ class _Scope:
                     chain=chain,
                 )
             )
-        opens = tuple([sum([ports.opens[n] for n in unit]) for unit in units])
+        opens = [0] * len(units)
+        for unit, more in zip(unit_of, ports.opens, strict=True):
+            opens[unit] += more
         node_of = {v: n for n, group in enumerate(self.groups) for v in group}
         return Plan(
             graph=self.graph,
             nodes=tuple(nodes),
             ports=tuple([_with_feeders(at, ports.ports, nodes) for at in range(len(ports.ports))]),
             waits=tuple(ports.waits),
-            opens=opens,
+            opens=tuple(opens),
             units=units,
             sources=tuple(u for u, n in enumerate(opens) if not n),
             entries=entries,

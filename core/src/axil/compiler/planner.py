@@ -88,9 +88,9 @@ class CompileOptions:
 
     def components(self) -> Registry:
         """Return the registry, with what hook plugins add to it."""
-        from axil.registry import registry
+        from axil.registry.registry import default_registry
 
-        found = registry.default_registry() if self.registry is None else self.registry
+        found = default_registry() if self.registry is None else self.registry
         if self.hooks is not None:
             from axil.contract.hooks import introduce
 
@@ -270,19 +270,26 @@ class Compiler:
         if errors:
             raise SpecError(errors)
 
-    def attempt(self, where: str, make_it: Callable[[], object]) -> Any:
+    def attempt(self, where: str | NodeSpec, make_it: Callable[[], object]) -> Any:
         """Return the result of ``make_it``; None: it raised problems, which are recorded."""
-        before, found = len(self._wants or ()), list[Problem]()
+        before = len(self._wants or ())
+        found: list[Problem] = []
         try:
             return make_it()
         except AxilError as error:
             own = getattr(error, "problems", None) or (getattr(error, "problem", None),)
-            found = [p if p.where else replace(p, where=where) for p in own if p is not None]
+            at = _written(where)  # a place for messages is a text only where there is one
+            found = [p if p.where else replace(p, where=at) for p in own if p is not None]
         finally:
-            if self._wants is not None:
-                found = self._wants.placed(before, where, found)
+            if self._wants is not None and len(self._wants) > before:
+                found = self._wants.placed(before, _written(where), found)
             self.problems += found
         return None
+
+
+def _written(where: str | NodeSpec) -> str:
+    """Return a place, or that of a node, for messages."""
+    return where if isinstance(where, str) else where.where
 
 
 class _Draft:
@@ -326,7 +333,7 @@ class _Draft:
             lambda: self.schema.check(spec.attributes, whole=True),
         )
         for node in spec.nodes:
-            planner.attempt(node.where, lambda node=node: self._node(node))
+            planner.attempt(node, lambda node=node: self._node(node))
         self.edges = [self._edge(edge) for edge in spec.edges]
         planner.problems.extend(
             misread(
@@ -342,7 +349,7 @@ class _Draft:
     def _node(self, node: NodeSpec) -> None:
         component = node.body
         if node.use is not None:
-            component = self._component("nodes", node.use, node.where)
+            component = self._component("nodes", node.use, node)
         elif not callable(component) and (
             hasattr(component, "provision") or hasattr(component, "close")
         ):
@@ -395,14 +402,14 @@ class _Draft:
     def _known(self, name: str) -> object:
         return self.kinds[name].component if name in self.kinds else None
 
-    def _component(self, kind: str, use: ComponentRef, otherwise: str) -> object:
+    def _component(self, kind: str, use: ComponentRef, otherwise: str | NodeSpec) -> object:
         """Return a component, made. ``otherwise``: its owner's place, if it has none in a file."""
         made = use.made
         if made is None:
             found = self.planner.setting.resolve(
-                kind, use.type, str(use.place or otherwise), requires=self.spec.requires
+                kind, use.type, str(use.place or _written(otherwise)), requires=self.spec.requires
             )
-            where = otherwise if use.place is None else use.place.at("config")
+            where = _written(otherwise) if use.place is None else use.place.at("config")
             own: Mapping[str, Any] = getattr(found, "__dict__", {})
             if own.get("is_built_in_python") and "nodes" not in (use.config or {}):
                 message = f'a "{use.type}" gets its nodes in Python; none can be given here.'
@@ -410,7 +417,7 @@ class _Draft:
                     "Write them among these nodes, for a loop with an edge back and a "
                     "loop_counter; or name a file that has them: type: subgraph."
                 )
-                raise SpecError(Problem("AX121", otherwise, message, hint))
+                raise SpecError(Problem("AX121", _written(otherwise), message, hint))
             lenient = bool(self.spec.extras.get("lenient"))
             made = make_component(found, use.config, where, lenient=lenient)
         if (hasattr(made, "provision") or hasattr(made, "close")) and not any(

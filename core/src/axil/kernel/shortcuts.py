@@ -139,7 +139,8 @@ class QuickMachine(Machine):
         node = task.node
         carried: list[object] = []
         is_plain, arc = True, node.out[0]
-        used, seen = 0, set[int]()
+        used = 0
+        seen: set[int] = set()
         try:
             for arc in node.out:
                 answer = payload if arc.carry is None else arc.carry(payload, state)

@@ -68,11 +68,11 @@ class Options:
     stays done, under its names; the rest runs as it is now, and it is that version's run from then
     on.
     """
-    origin: Mapping[str, object] = field(default_factory=dict[str, object])
+    origin: Mapping[str, object] = field(default_factory=lambda: {})
     """Plain data to keep with the run: its file, with what variables."""
-    pins: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, "Mapping[str, str]"])
+    pins: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: {})
     """The distributions of the graph's components, with versions; a workflow knows them."""
-    answers: Mapping[str, object] = field(default_factory=dict[str, object])
+    answers: Mapping[str, object] = field(default_factory=lambda: {})
     """Answers to questions that an earlier part of the run asked, by question id."""
     prompts: Prompts = "off"
     """The part of prompts that the journal keeps: ``off``, a digest of each request, by which a
@@ -138,16 +138,16 @@ class Result(Generic[Out, S]):
     """
     state: S = _NONE
     """The final state, as its schema's kind; a dict for attribute graphs."""
-    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
+    attributes: dict[str, Any] = field(default_factory=lambda: {})
     """The final state as a plain dict."""
     messages: tuple[Message, ...] = ()
     """Message graphs: the messages of the final output."""
-    exits: Mapping[str, tuple[Any, ...]] = field(default_factory=dict[str, "tuple[Any, ...]"])
+    exits: Mapping[str, tuple[Any, ...]] = field(default_factory=lambda: {})
     """Every payload that left, by the node it came from."""
     questions: tuple[Question, ...] = ()
     usage: RunUsage = field(default_factory=RunUsage)
     """The usage: firings, seconds, model tokens and money."""
-    cycles: Mapping[str, CycleTally] = field(default_factory=dict[str, CycleTally])
+    cycles: Mapping[str, CycleTally] = field(default_factory=lambda: {})
     """The ends of cycles, by path."""
     error: AxilError | None = None
 

@@ -117,9 +117,9 @@ class RunServices:
     its result before the loop runs earlier calls, so the loop's own queue does not keep a body's
     chunks before its outcome.
     """
-    open: dict[Activation, list[Question]] = field(default_factory=dict[Activation, list[Question]])
+    open: dict[Activation, list[Question]] = field(default_factory=lambda: {})
     """Questions without an answer, by who asked."""
-    answers: dict[str, object] = field(default_factory=dict[str, object])
+    answers: dict[str, object] = field(default_factory=lambda: {})
     is_closed: bool = False
     """The run has ended: output of threads that could not be stopped is dropped."""
     diverged: frozenset[Activation] = frozenset()

@@ -52,11 +52,10 @@ def _at(place: Place | None, otherwise: str, key: str = "") -> str:
 def _names(spec: GraphSpec) -> Iterable[Problem]:
     seen: set[str] = set()
     for node in spec.nodes:
-        where = _at(node.place, f'graph "{spec.id}"', "id")
         if node.id in seen:
             yield Problem(
                 "AX101",
-                where,
+                _at(node.place, f'graph "{spec.id}"', "id"),
                 f'two nodes are called "{node.id}".',
                 "Each node needs a name of its own. Rename one.",
             )
@@ -64,7 +63,7 @@ def _names(spec: GraphSpec) -> Iterable[Problem]:
         if not node.id or node.id.startswith(("@", "#", "cycle(")) or "/" in node.id:
             yield Problem(
                 "AX102",
-                where,
+                _at(node.place, f'graph "{spec.id}"', "id"),
                 f'"{node.id}" cannot be a name.',
                 'A name is not empty, has no "/" and does not begin with "@", "#" or "cycle(".',
             )

@@ -97,6 +97,13 @@ def levels(successors: Sequence[Sequence[int]]) -> list[int]:
     [0, 1, 2]
     """
     result = [0] * len(successors)
+    if lead_onward(successors):
+        for v, each in enumerate(successors):
+            beyond = result[v] + 1
+            for w in each:
+                if result[w] < beyond:
+                    result[w] = beyond
+        return result
     for component in components(successors):
         level = max([result[v] for v in component])
         for v in component:

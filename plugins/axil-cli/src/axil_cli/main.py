@@ -313,6 +313,7 @@ def script() -> None:
                     sys.stdout.flush()
                     sys.stderr.flush()
                 os._exit(code)
+    gc.freeze()  # what ends with the process need not be looked through before
     sys.exit(code)
 
 

@@ -50,7 +50,7 @@ FORWARDING: Final = ("passthrough",)
 """Node types that send on the messages that came, with their marks."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Received:
     """The requirements of edges on one node."""
 
@@ -503,7 +503,9 @@ class Reader:
 
     def _function(self, value: Any, keys: KeyPath) -> Any:
         """Return the name in DevAll's ``{type: function, config: {name: …}}``; else the value."""
-        data: dict[str, Any] = cast("Any", value) if isinstance(value, dict) else {}
+        if not isinstance(value, dict):
+            return value
+        data: dict[str, Any] = cast("Any", value)
         config: Any = data.get("config")
         is_named = isinstance(config, dict) and list(cast("Any", config)) == ["name"]
         if data.get("type") != "function" or not is_named:

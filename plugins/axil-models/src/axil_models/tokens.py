@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_DENSE: Final = re.compile(
+_DENSE: Final = (
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u9fff\ua960-\ua97f"
     "\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
 """Letters that are about a token each: Thai, Lao, Burmese, Khmer, kana, Han, Hangul, full-width
-signs.
+signs. Compiled where a text has one: it takes 2 ms.
 """
 _CHARACTERS: Final = 4
 """Characters of a token in other scripts."""
@@ -22,7 +22,7 @@ def size_in_characters(text: str) -> int:
     >>> size_in_characters("four"), size_in_characters("東京")
     (4, 8)
     """
-    dense = 0 if text.isascii() else len(_DENSE.findall(text))
+    dense = 0 if text.isascii() else len(re.findall(_DENSE, text))
     return len(text) + (_CHARACTERS - 1) * dense
 
 
