@@ -19,8 +19,8 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -244,8 +244,8 @@ class RunFiles:
         """
         place = self.root / run_id / ATTACHMENTS
         for each in uploads:
-            if os.path.exists(place / each.name):  # another server begins the same run
-                if _digest(place / each.name) != each.sha256:
+            if os.path.lexists(place / each.name):  # another server begins the same run
+                if _digest(self.root / run_id, (ATTACHMENTS, each.name)) != each.sha256:
                     raise other_files()
                 continue
             place.mkdir(parents=True, exist_ok=True)
@@ -311,9 +311,11 @@ def other_files() -> BadRequest:
     return BadRequest("AX966", message, "Use another key for another run.")
 
 
-def _digest(path: Path) -> str:
-    with open(path, "rb") as file:
+def _digest(folder: Path, parts: tuple[str, ...]) -> str:
+    """Return the digest of a file; empty: it is a link, or no plain file."""
+    with suppress(OSError), _opened(folder, parts) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+    return ""
 
 
 def digests(uploads: Iterable[Upload]) -> Mapping[str, str]:
@@ -327,40 +329,52 @@ def _files(folder: Path) -> Iterator[tuple[tuple[str, ...], int]]:
     number = 0
     while waiting:
         parts = waiting.pop()
-        try:
-            found = list(os.scandir(folder.joinpath(*parts)))
-        except OSError:
-            continue
-        for entry in found:
-            number += 1
-            if number > _MOST_SEEN:
-                return
-            if entry.name.startswith(".") or entry.name == "__pycache__":
-                continue
-            with suppress(OSError):
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append((*parts, entry.name))
-                elif entry.is_file(follow_symlinks=False):
-                    yield (*parts, entry.name), entry.stat(follow_symlinks=False).st_size
+        with suppress(OSError), _entered(folder, parts) as place, os.scandir(place) as found:
+            for entry in found:
+                number += 1
+                if number > _MOST_SEEN:
+                    return
+                if entry.name.startswith(".") or entry.name == "__pycache__":
+                    continue
+                with suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append((*parts, entry.name))
+                    elif entry.is_file(follow_symlinks=False):
+                        yield (*parts, entry.name), entry.stat(follow_symlinks=False).st_size
+
+
+@contextmanager
+def _entered(folder: Path, parts: Iterable[str]) -> Generator[int | str]:
+    """Within it, give a folder below another one; no part of its path is a link, also one made
+    since it was seen.
+    """
+    if os.open not in os.supports_dir_fd:  # Windows: links need rights there
+        path = os.path.realpath(folder.joinpath(*parts))
+        if not Path(path).is_relative_to(os.path.realpath(folder)):
+            raise FileNotFoundError(path)
+        yield path
+        return
+    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        for part in parts:
+            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+            os.close(at)
+            at = inner
+        yield at
+    finally:
+        os.close(at)
 
 
 def _opened(folder: Path, parts: tuple[str, ...]) -> BinaryIO:
     """Open a plain file below a folder; no part of its path may be a link, also one made since."""
     *folders, name = parts
-    if os.open not in os.supports_dir_fd:  # Windows: links need rights there
-        path = os.path.realpath(folder.joinpath(*parts))
-        if not Path(path).is_relative_to(os.path.realpath(folder)):
-            raise FileNotFoundError(path)
-        return open(path, "rb")
-    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        for part in folders:
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
-            os.close(at)
-            at = inner
+    with _entered(folder, folders) as at:
+        if isinstance(at, str):
+            path = os.path.realpath(os.path.join(at, name))
+            if not Path(path).is_relative_to(at):
+                raise FileNotFoundError(path)
+            return open(path, "rb")
         number = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
-    finally:
-        os.close(at)
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
         raise FileNotFoundError(name)
