@@ -16,9 +16,10 @@ from starlette.testclient import TestClient
 
 from axil import Context, RootGraph, Workflow
 from axil_journals import MemoryJournal
+from axil_models import open_below
 from axil_serve import Caller, Limits, RunService, app_of
 from axil_serve.errors import BadRequest
-from axil_serve.files import RunFiles, _checked, _files, _opened
+from axil_serve.files import RunFiles, _checked, _files
 
 from .conftest import BEN, EVE, access, as_caller, greeting, refund
 
@@ -129,7 +130,7 @@ def test_no_file_is_had_from_outside_the_folder_of_its_run(client, files):
     path.symlink_to("/etc/passwd")  # bent after it was listed
     assert client.get(f"/v1/runs/{run_id}/files/{made['file_id']}").status_code == 404
     with pytest.raises(OSError, match="outside"):
-        _opened(files.root / run_id, ("outside", "passwd"))
+        open_below(files.root / run_id, ("outside", "passwd"))
     os.mkfifo(files.root / run_id / "pipe")
     assert "pipe" not in client.get(f"/v1/runs/{run_id}/files").text
     for name in ("", ".", "..", "../a", "a/b", "a\\b", ".axil", "a\nb", "x" * 300):
@@ -138,9 +139,26 @@ def test_no_file_is_had_from_outside_the_folder_of_its_run(client, files):
 
 
 HOSTILE_NAMES = (
-    "a\x00b", "\x00", "a\u202etxt.exe", "a\u200bb", "a\u2028b", "\ufeffa", "a\x1b[31m", "..\u2215a",
-    "C:\\a", "\\\\host\\a", "a:stream", "a/", "/etc/passwd", "./a", "a.", "a ", " a", "\ud800", "%2e%2e/a",
-)  # fmt: skip
+    "a\x00b",
+    "\x00",
+    "a\u202etxt.exe",
+    "a\u200bb",
+    "a\u2028b",
+    "\ufeffa",
+    "a\x1b[31m",
+    "..\u2215a",
+    "C:\\a",
+    "\\\\host\\a",
+    "a:stream",
+    "a/",
+    "/etc/passwd",
+    "./a",
+    "a.",
+    "a ",
+    " a",
+    "\ud800",
+    "%2e%2e/a",
+)
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)

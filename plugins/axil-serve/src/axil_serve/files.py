@@ -17,14 +17,14 @@ import os
 import re
 import secrets
 import shutil
-import stat
 import time
-from collections.abc import AsyncIterable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from axil_models import entered, open_below
 from axil_serve.errors import BadRequest, NotFound, TooLarge
 
 ATTACHMENTS: Final = "attachments"
@@ -250,10 +250,14 @@ class RunFiles:
                 continue
             place.mkdir(parents=True, exist_ok=True)
             temporary = place / f".{secrets.token_hex(8)}"
-            shutil.copyfile(self._place(owner) / each.file_id / "content", temporary)
             try:
+                shutil.copyfile(self._place(owner) / each.file_id / "content", temporary)
                 os.replace(temporary, place / each.name)
             except OSError as error:
+                temporary.unlink(missing_ok=True)
+                for folder in (place, place.parent):  # unless another server is at it
+                    with suppress(OSError):
+                        folder.rmdir()
                 if error.errno != errno.ENAMETOOLONG:
                     raise
                 message = f"the name of the file {each.file_id} is too long for the file system."
@@ -276,7 +280,7 @@ class RunFiles:
         folder = self.folder(run_id)
         for parts, _ in _files(folder) if folder is not None else ():
             target = self.root.joinpath(new_id, *parts)
-            with suppress(OSError), _opened(self.root / run_id, parts) as source:
+            with suppress(OSError), open_below(self.root / run_id, parts) as source:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with open(target, "xb") as copy:
                     shutil.copyfileobj(source, copy)
@@ -294,7 +298,7 @@ class RunFiles:
         for parts, _ in _files(folder) if folder is not None else ():
             if _file_id(parts) == file_id and folder is not None:
                 with suppress(OSError):  # it was removed meanwhile, or became a link
-                    file = _opened(folder, parts)
+                    file = open_below(folder, parts)
                     return _run_file(parts, os.fstat(file.fileno()).st_size), file
         message = f'the run has no file "{file_id:.100}".'
         raise NotFound("AX965", message, "List the files with GET /v1/runs/RUN_ID/files.")
@@ -313,7 +317,7 @@ def other_files() -> BadRequest:
 
 def _digest(folder: Path, parts: tuple[str, ...]) -> str:
     """Return the digest of a file; empty: it is a link, or no plain file."""
-    with suppress(OSError), _opened(folder, parts) as file:
+    with suppress(OSError), open_below(folder, parts) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
     return ""
 
@@ -329,7 +333,7 @@ def _files(folder: Path) -> Iterator[tuple[tuple[str, ...], int]]:
     number = 0
     while waiting:
         parts = waiting.pop()
-        with suppress(OSError), _entered(folder, parts) as place, os.scandir(place) as found:
+        with suppress(OSError), entered(folder, parts) as place, os.scandir(place) as found:
             for entry in found:
                 number += 1
                 if number > _MOST_SEEN:
@@ -341,44 +345,6 @@ def _files(folder: Path) -> Iterator[tuple[tuple[str, ...], int]]:
                         waiting.append((*parts, entry.name))
                     elif entry.is_file(follow_symlinks=False):
                         yield (*parts, entry.name), entry.stat(follow_symlinks=False).st_size
-
-
-@contextmanager
-def _entered(folder: Path, parts: Iterable[str]) -> Generator[int | str]:
-    """Within it, give a folder below another one; no part of its path is a link, also one made
-    since it was seen.
-    """
-    if os.open not in os.supports_dir_fd:  # Windows: links need rights there
-        path = os.path.realpath(folder.joinpath(*parts))
-        if not Path(path).is_relative_to(os.path.realpath(folder)):
-            raise FileNotFoundError(path)
-        yield path
-        return
-    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        for part in parts:
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
-            os.close(at)
-            at = inner
-        yield at
-    finally:
-        os.close(at)
-
-
-def _opened(folder: Path, parts: tuple[str, ...]) -> BinaryIO:
-    """Open a plain file below a folder; no part of its path may be a link, also one made since."""
-    *folders, name = parts
-    with _entered(folder, folders) as at:
-        if isinstance(at, str):
-            path = os.path.realpath(os.path.join(at, name))
-            if not Path(path).is_relative_to(at):
-                raise FileNotFoundError(path)
-            return open(path, "rb")
-        number = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
-    if not stat.S_ISREG(os.fstat(number).st_mode):
-        os.close(number)
-        raise FileNotFoundError(name)
-    return os.fdopen(number, "rb")
 
 
 def _run_file(parts: tuple[str, ...], size: int) -> RunFile:
