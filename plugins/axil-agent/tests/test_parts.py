@@ -217,8 +217,8 @@ def test_a_path_of_what_is_no_plain_file_is_refused_and_not_waited_for(tmp_path,
 def test_a_file_that_becomes_a_link_after_it_was_looked_at_is_not_read(tmp_path, monkeypatch):
     room, looked = tmp_path / "room", Path.resolve
     (room / "in").mkdir(parents=True)
-    for file in (tmp_path / "a.png", room / "in/a.png"):
-        file.write_bytes(PNG)
+    for each in (tmp_path / "a.png", room / "in/a.png"):
+        each.write_bytes(PNG)
 
     def swapped(self: Path, *given: Any) -> Path:
         found = looked(self, *given)

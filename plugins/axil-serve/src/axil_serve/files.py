@@ -318,8 +318,16 @@ def other_files() -> BadRequest:
 def _digest(folder: Path, parts: tuple[str, ...]) -> str:
     """Return the digest of a file; empty: it is a link, or no plain file."""
     with suppress(OSError), open_below(folder, parts) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return digest_of(file)
     return ""
+
+
+def digest_of(file: BinaryIO) -> str:
+    """Return the SHA-256 of what is left to read in a file."""
+    found = hashlib.sha256()
+    while chunk := file.read(1 << 20):
+        found.update(chunk)
+    return found.hexdigest()
 
 
 def digests(uploads: Iterable[Upload]) -> Mapping[str, str]:
@@ -383,4 +391,13 @@ def _media_type(name: str, given: str) -> str:
     return mimetypes.guess_type(name)[0] or "application/octet-stream"
 
 
-__all__ = ["ATTACHMENTS", "FILE_NAME", "PURPOSES", "RunFile", "RunFiles", "Upload", "digests"]
+__all__ = [
+    "ATTACHMENTS",
+    "FILE_NAME",
+    "PURPOSES",
+    "RunFile",
+    "RunFiles",
+    "Upload",
+    "digest_of",
+    "digests",
+]
