@@ -119,14 +119,14 @@ class RunFiles:
         media_type: str,
         chunks: AsyncIterable[bytes],
         *,
-        purpose: str = "",
+        purpose: str = "user_data",
     ) -> Upload:
         """Store an upload.
 
         Raises: BadRequest (AX966): the name is no file name; TooLarge (AX964).
         """
         name = _checked(name)
-        if purpose not in ("", *PURPOSES):
+        if purpose not in PURPOSES:
             hint = f"Available: {', '.join(PURPOSES)}."
             raise BadRequest("AX966", "it is not a purpose of files.", hint, "purpose")
         place = self._place(owner)
@@ -153,7 +153,7 @@ class RunFiles:
                 size=size,
                 media_type=_media_type(name, media_type),
                 sha256=digest.hexdigest(),
-                purpose=purpose or "user_data",
+                purpose=purpose,
                 created=int(time.time()),
             )
             (temporary / "upload.json").write_text(json.dumps(asdict(upload)), "utf-8")

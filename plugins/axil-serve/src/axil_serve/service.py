@@ -78,7 +78,7 @@ from axil_serve.data import (
     step_for,
     without_configs,
 )
-from axil_serve.errors import BadRequest, Busy, NotAllowed, NotFound, lapsed
+from axil_serve.errors import BadRequest, Busy, Conflict, NotAllowed, NotFound, ServeFault, lapsed
 from axil_serve.feed import Feed, FeedEvent, PublishingJournal
 from axil_serve.files import RunFile, RunFiles, Upload, digests, other_files
 from axil_serve.held import HeldSecrets
@@ -701,7 +701,7 @@ class RunService:
             is_routed=is_routed,
             origin={**origin_of(entries), "serve": own},
         )
-        place = _place(entries, at) if at else None
+        place = _place(entries, at, Conflict) if at else None
         self._held.put(caller, new_id)
         async with self.acting(caller, "fork", new_id, of=run_id, at=at):
             await fork(self.journal, run_id, new_id, at=place, workflow=workflow, edit=edit)
@@ -798,7 +798,7 @@ class RunService:
         media_type: str,
         chunks: AsyncIterable[bytes],
         *,
-        purpose: str = "",
+        purpose: str = "user_data",
     ) -> Upload:
         """Store a file that runs of the caller may receive."""
         self._check_doing(caller, "run")
@@ -1005,11 +1005,11 @@ def _step_event(entry: Entry, number: int) -> StreamEvent:
     return StreamEvent(kind="step", data=step, id=step["id"])
 
 
-def _place(entries: Sequence[Entry], id: str) -> int:
+def _place(entries: Sequence[Entry], id: str, fault: type[ServeFault] = NotFound) -> int:
     place = place_of(entries, id)
     if place is None:
         message = f'the run has no step "{id:.100}".'
-        raise BadRequest("AX966", message, "Use the id of a step of the run.", "at")
+        raise fault("AX965", message, "Use the id of a step of the run.")
     return place
 
 

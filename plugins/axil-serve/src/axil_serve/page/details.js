@@ -1,7 +1,7 @@
 // What is shown of a node, an edge and a firing of a run.
 import { areMessages, block, button, carried, details, legible, make, money, pictured, seconds } from "./dom.js"
 import { keyOf } from "./graph.js"
-import { inputsOf, partial, replyOf, scopeOf } from "./run.js"
+import { inputsOf, partial, replyOf } from "./run.js"
 import { may, once, page, tried } from "./shell.js"
 
 const SHOWN_FIRINGS = 30
@@ -50,8 +50,8 @@ export class Details {
   }
 
   node({ path, node }) {
-    const { run, plan, live, isAtEnd, states } = this.view, own = keyOf(path)
-    const found = run.nodes.get(own), scope = plan ? scopeOf(plan, path) : null
+    const { run, live, isAtEnd, states } = this.view, own = keyOf(path)
+    const found = run.nodes.get(own)
     const config = node.config || {}, used = found ? amounts(found) : ""
     const parts = [part("node", () => [make("h2", {}, path.join(" / ")), make("p", { class: "soft" }, [node.type, node.description, used].filter(Boolean).join(" · "))], used)]
     if (config.instructions) parts.push(part("instructions", () => [make("h3", {}, "instructions"), block(config.instructions)]))
@@ -59,13 +59,13 @@ export class Details {
     const atWork = isAtEnd ? [...live.firings].filter(([, firing]) => keyOf(firing.path) === own) : []
     for (const [activation, firing] of atWork) parts.push(part(`live ${activation}`, () => this.live(firing), JSON.stringify([firing.chunks.length, firing.chunks.at(-1), firing.state])))
     const failures = run.failures.filter((each) => keyOf(each.path) === own)
-    for (const each of failures) {
-      parts.push(part(`failed ${each.activation}`, () => [make("h3", {}, "failed ", make("span", { class: "soft" }, each.activation)), ...failureDetail(each), this.inputs(path, scope, Infinity)]))
+    for (const [at, each] of failures.entries()) {
+      parts.push(part(`failed ${at}`, () => [make("h3", {}, "failed ", make("span", { class: "soft" }, each.activation)), ...failureDetail(each), this.inputs(path, Infinity)]))
     }
     const firings = found ? run.firings(found) : [], lost = partial(run, path), first = firings.length - SHOWN_FIRINGS
     if (lost) parts.push(part("lost", () => make("p", { class: "notice" }, `Of the ${lost.rounds} rounds of ${lost.path.join(" / ")} ${lost.kept} are kept: the firings of the others are not here.`), `${lost.rounds} ${lost.kept}`))
     for (const each of firings.filter(({ step }, at) => at >= first || (step && this.edited.has(step.id))).reverse()) {
-      parts.push(part(each.step ? each.step.id : each.activation, () => this.firing(path, scope, each), `${each.parts.length}`))
+      parts.push(part(each.step ? each.step.id : each.activation, () => this.firing(path, each), `${each.parts.length}`))
     }
     if (first > 0) parts.push(part("earlier", () => make("p", { class: "soft" }, `${first} earlier ones are not shown: move the slider back.`), `${first}`))
     const { state } = states.get(own) || { state: "pending" }
@@ -83,14 +83,14 @@ export class Details {
   }
 
   // What came in before a firing.
-  inputs(path, scope, before) {
-    return inputsOf(this.view.run, path, scope, before).map(({ edge, payload }) => details(`in: ${edge.source === "@entry" ? "input" : edge.source}`, carried(payload)))
+  inputs(path, before) {
+    return inputsOf(this.view.run, this.view.plan, path, before).map(({ edge, payload }) => details(`in: ${edge.source === "@entry" ? "input" : edge.source}`, carried(payload)))
   }
 
-  firing(path, scope, { step, parts, activation }) {
+  firing(path, { step, parts, activation }) {
     const before = step ? step.number : Infinity
     const inside = [make("h3", {}, step ? `Step ${step.number}, at ${seconds(step.at)} ` : "At work ", make("span", { class: "soft" }, step ? step.activation : activation))]
-    inside.push(...this.inputs(path, scope, before))
+    inside.push(...this.inputs(path, before))
     const prompted = new Map(parts.filter((part) => part.kind === "prompt").map((part) => [part.name, part]))
     for (const part of parts) {
       if (part.kind === "prompt" && parts.some((each) => each.kind === "step" && each.name === part.name)) continue

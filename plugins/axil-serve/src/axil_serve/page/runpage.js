@@ -5,7 +5,7 @@ import { fillPictures, filesView } from "./files.js"
 import { GraphView, keyOf } from "./graph.js"
 import { answerFirst, questionCard } from "./question.js"
 import { markdownOf, save } from "./report.js"
-import { costs, folded, Live, partial, placeOf, scopeOf, states } from "./run.js"
+import { costs, folded, Live, located, partial, placeOf, scopeOf, states } from "./run.js"
 import { lost, may, onKeys, page, problem, show, tried } from "./shell.js"
 import { costTable, stateTable } from "./tables.js"
 import { Timeline } from "./timeline.js"
@@ -20,7 +20,7 @@ const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle
 export class RunPage {
   constructor(runId, info, plan, layout) {
     Object.assign(this, { runId, info, plan, steps: [], live: new Live(), chosen: null, isDue: false, upto: null, base: null,
-      view: "graph", run: null, moments: new Map(), due: [] })
+      view: "graph", run: null, whole: null, moments: new Map(), due: [] })
     this.head = make("header", { class: "run-head" })
     this.failure = make("div")
     this.questions = make("div")
@@ -57,7 +57,7 @@ export class RunPage {
     if (isTaken) return null
     const tab = Object.keys(this.views).find((name) => TAB_KEYS[name] === event.key)
     if (tab && !(event.key === "f" && event.target.dataset && event.target.dataset.key)) this.turn(tab)
-    else if (event.key === "x" && this.run.failures.length) this.toFailure(this.run.failures[0])
+    else if (event.key === "x" && this.whole.failures.length) this.toFailure(this.whole.failures[0])
     else if (event.key === "a") return answerFirst(this.questions, event)
     else if (PRESSED[event.key]) {
       const acts = document.querySelector(PRESSED[event.key])
@@ -69,9 +69,10 @@ export class RunPage {
 
   // Show where a run failed, with what the node had received.
   toFailure({ path }) {
+    this.toEnd()
     this.choose({ path, node: this.nodeAt(path) })
     if (this.graph) this.graph.reveal(keyOf(path))
-    this.detail.focus()
+    this.detail.focus({ preventScroll: true }) // it may be longer than the window: `choose` has shown its beginning
   }
 
   graphView(place) {
@@ -140,7 +141,7 @@ export class RunPage {
   }
 
   receive(kind, data) {
-    if (kind === "reset") Object.assign(this, { steps: [], run: null, live: new Live() })
+    if (kind === "reset") Object.assign(this, { steps: [], run: null, whole: null, live: new Live() })
     else if (kind === "connected") this.live = new Live(this.live.ended) // what is at work comes again
     else if (kind === "step") {
       this.steps.push(data)
@@ -182,12 +183,15 @@ export class RunPage {
     const step = this.steps[upto - 1]
     this.where.textContent = step ? `${upto} of ${this.steps.length}: ${step.kind === "ended" ? step.status : step.kind} ${step.activation} at ${seconds(step.at)}` : ""
     this.slider.setAttribute("aria-valuetext", this.where.textContent)
-    const run = this.run = folded(this.steps, upto, this.run)
+    // the head, the questions and the waterfall are those of the whole run, wherever the slider is
+    const whole = this.whole = folded(this.steps, this.steps.length, this.whole)
+    const run = this.run = this.isAtEnd ? whole : folded(this.steps, upto, this.run === whole ? null : this.run)
+    for (const each of this.plan ? whole.failures : []) each.path = located(this.plan, each.path) || each.path
     this.states = this.statesOf(run)
     if (this.isAtEnd) this.askForDue(run)
-    this.drawHead(run)
-    this.drawQuestions(run)
-    if (this.view === "timeline") this.timeline.show(run, this.plan)
+    this.drawHead(whole)
+    this.drawQuestions(whole)
+    if (this.view === "timeline") this.timeline.show(whole, this.plan)
     if (this.view === "steps" && !this.found) this.stepList.show(this.steps.length)
     if (this.view === "costs") this.drawCosts(run)
     if (this.view === "graph" && this.graph) this.graph.show(this.states, this.carried(run), this.isAtEnd && this.steps.at(-1)?.number > this.info.steps)
@@ -243,7 +247,7 @@ export class RunPage {
   }
 
   drawHead(run) {
-    const status = this.isAtEnd && this.isQueued ? "queued" : run.status
+    const status = this.isQueued ? "queued" : run.status
     const facts = [seconds(run.at), run.tokens ? `${run.tokens} tokens` : "", money(run.cost)].filter(Boolean).join(" · ")
     const cut = [...run.nodes.values()].filter((node) => node.kept < node.rounds)
     const act = (text, path, then) => button(text, () => tried(async () => {
@@ -259,7 +263,7 @@ export class RunPage {
         ...(may("run") && !isOver ? [act("Cancel", "cancel", () => {})] : []),
         ...(may("run") && isOver && run.status !== "done" ? [act("Resume", "resume", () => this.again())] : []),
         ...(may("run") ? [button("Run again …", () => {
-          page.again = { workflow: this.info.workflow, input: this.run.input }
+          page.again = { workflow: this.info.workflow, input: this.whole.input }
           location.hash = "start"
         }, { class: "again" })] : []),
         this.savers(),
@@ -273,7 +277,7 @@ export class RunPage {
     ])
     // why it went wrong stands above everything else
     const isWrong = run.error && run.status !== "paused"
-    keep(this.failure, !isWrong ? [] : run.failures.length ? run.failures.slice(0, 5).map((each) => [each.activation, () => make("section", { class: "card wrong", "aria-label": `failure of ${each.activation}` },
+    keep(this.failure, !isWrong ? [] : run.failures.length ? run.failures.slice(0, 5).map((each, at) => [`${at} ${each.activation}`, () => make("section", { class: "card wrong", "aria-label": `failure of ${each.activation}` },
       make("h2", {}, button(each.path.join(" / "), () => this.toFailure(each), { class: "link" }), " failed"), ...failureDetail(each)), each.error])
       : [["", () => make("section", { class: "card wrong", "aria-label": "failure" }, make("p", { class: "lines" }, run.error)), run.error]])
   }
@@ -283,7 +287,7 @@ export class RunPage {
     const name = this.runId
     const saver = (title, act) => button(title, () => tried(act), { class: `small ${title.toLowerCase()}` })
     return make("span", { class: "group", role: "group", "aria-label": "save the run" }, make("span", { class: "soft" }, "Save "),
-      saver("Markdown", () => save(`${name}.md`, "text/markdown", markdownOf(this.info, this.run))),
+      saver("Markdown", () => save(`${name}.md`, "text/markdown", markdownOf(this.info, this.whole))),
       saver("JSON", () => save(`${name}.json`, "application/json", JSON.stringify({ run: this.info, steps: this.steps }, null, 1))),
       page.server.isExported ? null : saver("HTML", async () => save(`${name}.html`, "text/html", await (await page.server.ask(`/runs/${encodeURIComponent(name)}/export`)).text())))
   }
@@ -335,7 +339,7 @@ export class RunPage {
     this.details.edited.clear()
     if (what) this.drawDetail()
     else if (this.run) this.drawOverview(this.run)
-    if (what && matchMedia("(max-width: 800px)").matches) this.detail.scrollIntoView({ behavior: "smooth" })
+    if (what) this.detail.scrollIntoView(matchMedia("(max-width: 800px)").matches ? { behavior: "smooth" } : { block: "nearest" })
   }
 
   // What is shown while no node is chosen: what the run received, and what came of it.
