@@ -36,7 +36,7 @@ export async function listRuns(wanted, isCurrent, leaving) {
     heads.hidden = list.place.hidden = !found.length
     const isFiltered = Boolean(status.value || workflow.value || search.value)
     keep(none, found.length ? [] : [isFiltered
-      ? ["filtered", () => empty("No run fits", make("p", {}, "Choose another status or workflow, or clear the filter."))]
+      ? ["filtered", () => empty("No run fits", make("p", {}, "Choose another status or workflow, clear the filter, or search in what runs said."))]
       : ["", () => empty("No runs yet", make("p", {}, "A run is one way of an input through a workflow. It is kept in the journal, so it can be looked at, answered, continued and changed later."),
         may("run") ? make("p", {}, make("a", { href: "#start", class: "primary" }, "Start the first one")) : null,
         make("p", { class: "soft" }, "A run of ", make("code", {}, "axil run … --journal"), " on the same journal shows up here, too."))]])
