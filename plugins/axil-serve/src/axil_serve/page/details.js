@@ -2,7 +2,7 @@
 import { areMessages, block, button, carried, details, legible, make, money, pictured, seconds } from "./dom.js"
 import { keyOf } from "./graph.js"
 import { inputsOf, partial, replyOf } from "./run.js"
-import { may, once, page, tried } from "./shell.js"
+import { may, once, page, tried, turnTo } from "./shell.js"
 
 const SHOWN_FIRINGS = 30
 const SAID = { pending: "It has not run.", skipped: "It was left out: nothing was sent to it.", unknown: "It may have run: its firings are not kept.",
@@ -149,7 +149,7 @@ export class Details {
           const given = isSaid ? [{ ...output[0], content: edited.value }] : isText ? edited.value : JSON.parse(edited.value)
           Object.assign(body, { output: given, is_routed: routed.checked })
         }
-        location.hash = `run=${(await page.server.post(`/runs/${this.view.runId}/fork`, body)).run_id}`
+        await turnTo(`run=${(await page.server.post(`/runs/${this.view.runId}/fork`, body)).run_id}`)
       }))
       place.replaceChildren(make("form", { onsubmit: (event) => {
         event.preventDefault()

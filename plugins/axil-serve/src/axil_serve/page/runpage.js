@@ -72,7 +72,8 @@ export class RunPage {
     this.toEnd()
     this.choose({ path, node: this.nodeAt(path) })
     if (this.graph) this.graph.reveal(keyOf(path))
-    this.detail.focus({ preventScroll: true }) // it may be longer than the window: `choose` has shown its beginning
+    this.detail.focus({ preventScroll: true }) // it may be longer than the window: its beginning is shown
+    if (this.detail.getBoundingClientRect().top > innerHeight / 2) this.detail.scrollIntoView()
   }
 
   graphView(place) {
@@ -339,7 +340,7 @@ export class RunPage {
     this.details.edited.clear()
     if (what) this.drawDetail()
     else if (this.run) this.drawOverview(this.run)
-    if (what) this.detail.scrollIntoView(matchMedia("(max-width: 800px)").matches ? { behavior: "smooth" } : { block: "nearest" })
+    if (what && matchMedia("(max-width: 800px)").matches) this.detail.scrollIntoView({ behavior: "smooth" })
   }
 
   // What is shown while no node is chosen: what the run received, and what came of it.
