@@ -195,15 +195,11 @@ def test_in_a_browser_a_critic_is_changed_and_the_run_goes_on(site, way):
     page = site.page
     started(page, "shop", {"complaint": "It leaks."})
     page.get_by_role("region", name="question").wait_for()
-    run_id = page.url.rpartition("=")[2]
     site.go("")
-    first = page.get_by_role("listitem").first
-    first.get_by_text("paused").wait_for()
-    first.get_by_text(run_id).wait_for()
+    page.get_by_role("listitem").first.get_by_text("paused").wait_for()
     hand = counted(site, way)
     page.get_by_text("3 rounds").first.wait_for()
     stated(hand, "change the critic's answer and run on", way)
-    page.get_by_role("region", name="question").wait_for()  # later it would come before another run
     is_mouse = "mouse" in way.__name__
     hand = Hand(page)
     found = page.get_by_role("link", name="compare with the run")
