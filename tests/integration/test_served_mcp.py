@@ -81,10 +81,12 @@ async def client_of(url: str, name: str, **ways: Any) -> AsyncIterator[Any]:
 
 
 @asynccontextmanager
-async def served(folder: Path) -> AsyncIterator[tuple[str, RunService]]:
+async def served(
+    folder: Path, journal: MemoryJournal | None = None, flow: Workflow | None = None
+) -> AsyncIterator[tuple[str, RunService]]:
     service = RunService(
-        MemoryJournal(),
-        {"sending": sending()},
+        journal or MemoryJournal(),
+        {"sending": flow or sending()},
         poll_seconds=0.01,
         audit=Audit(folder / "audit.jsonl"),
     )
@@ -130,6 +132,24 @@ def test_a_run_over_mcp_is_its_callers_and_is_answered_by_who_may(tmp_path):
             ]
 
     asyncio.run(asyncio.wait_for(talked(), 60))
+
+
+def test_an_answer_to_a_run_whose_graph_is_not_served_here_is_refused_at_once(tmp_path):
+    journal, other = MemoryJournal(), RootGraph("sending")
+    other.create_node(lambda inputs: inputs, name="pass")
+    other.edge_from_entry("pass", {"letter": ""})
+    other.edge_to_exit("pass", {"letter": ""})
+
+    async def talked() -> str:
+        async with served(tmp_path, journal) as (url, _), client_of(url, "runner") as client:
+            asked = await client.call_tool("sending", {"letter": "Dear Una"})
+        answer = {"run_id": asked.meta["axil/run_id"], "answer": "yes"}
+        here = served(tmp_path, journal, other.build())
+        async with here as (url, _), client_of(url, "boss") as client:
+            return says(await client.call_tool("answer_run", answer))
+
+    said = asyncio.run(asyncio.wait_for(talked(), 60))
+    assert said.startswith("AX542 the run's workflow is not served here.")
 
 
 def test_a_client_that_can_be_asked_is_asked_and_no_other_answers_for_it(tmp_path):

@@ -7,6 +7,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -200,6 +202,37 @@ def test_a_path_never_leads_out_of_the_workspace(tmp_path, path):
     with pytest.raises(PartError, match="AX804"):
         one.invoke({"picture": image(path.format(outside=tmp_path / "secret.png"))})
     assert model.requests == []
+
+
+@pytest.mark.parametrize("path", ["pipe", "folder", "."])
+def test_a_path_of_what_is_no_plain_file_is_refused_and_not_waited_for(tmp_path, path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    one, model = agent(workspace=tmp_path)
+    with pytest.raises(PartError, match="AX804"):
+        one.invoke({"picture": {"type": "image", "path": path, "media_type": "image/png"}})
+    assert model.requests == []
+
+
+def test_a_file_that_becomes_a_link_after_it_was_looked_at_is_not_read(tmp_path, monkeypatch):
+    room, looked = tmp_path / "room", Path.resolve
+    (room / "in").mkdir(parents=True)
+    for each in (tmp_path / "a.png", room / "in/a.png"):
+        each.write_bytes(PNG)
+
+    def swapped(self: Path, *given: Any) -> Path:
+        found = looked(self, *given)
+        if self.name == "a.png" and not (room / "in").is_symlink():
+            (room / "in").rename(tmp_path / "aside")
+            (room / "in").symlink_to(tmp_path)
+        return found
+
+    one, model = agent(workspace=room)
+    monkeypatch.setattr(Path, "resolve", swapped)
+    with pytest.raises(PartError, match="AX804"):
+        one.invoke({"picture": image("in/a.png")})
+    assert model.requests == []
+    assert (room / "in").is_symlink()
 
 
 def test_without_a_workspace_no_file_is_read(tmp_path, monkeypatch):

@@ -151,8 +151,18 @@ def served(journal: Any, **options: Any) -> Iterator[TestClient]:
     """Serve the workflows; the client has the token of Ada."""
     followed = Followed()
     workflows = {"greeting": greeting(), "refund": refund(), "triage": triage(followed)}
+    with serving(journal, workflows, followed, **options) as client:
+        yield client
+
+
+@contextmanager
+def serving(
+    journal: Any, workflows: dict[str, Workflow], followed: Followed | None = None, **options: Any
+) -> Iterator[TestClient]:
+    """Serve these workflows; the client has the token of Ada."""
     service = RunService(journal, workflows, poll_seconds=0.01)
-    followed.feed = service.feed
+    if followed is not None:
+        followed.feed = service.feed
     app = app_of(service, access(), protocols=PROTOCOLS, **options)
     headers = {"authorization": f"Bearer {ADA}"}
     with TestClient(app, base_url="http://127.0.0.1", headers=headers) as client:

@@ -84,9 +84,13 @@ def ends() -> Workflow:
         await asyncio.sleep(3600)
         return inputs
 
-    for body in (first, bad, nap):
+    def turn(inputs: dict[str, Any]) -> dict[str, Any]:
+        if "wrongly" in inputs["how"]:
+            raise ValueError("no ink")
+        return inputs
+
+    for body in (first, bad, nap, turn):
         graph.create_node(body, name=body.__name__)
-    graph.create_node(lambda inputs: inputs, name="turn")
     graph.create_node(lambda inputs: inputs, name="last")
     graph.edge_from_entry("first", {"how": ""})
     for name in ("bad", "nap", "turn"):

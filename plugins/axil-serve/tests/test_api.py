@@ -6,14 +6,14 @@ import asyncio
 import json
 from contextlib import aclosing
 
-from axil import Activation
+from axil import Activation, Context, RootGraph
 from axil_journals import Entry, MemoryJournal
 from axil_serve import Caller, RunService
 from axil_serve.app import SILENCE, _Api
 from axil_serve.feed import MOST_CHUNKS, Feed
 from axil_serve.service import StreamEvent
 
-from .conftest import ADA, ALL, BEN, as_caller, events_of, greeting, refund, served
+from .conftest import ADA, ALL, BEN, as_caller, events_of, greeting, refund, served, serving
 
 
 def started(client, **body):
@@ -302,3 +302,79 @@ def test_the_events_of_a_silent_run_say_each_second_that_the_connection_is_there
                 return await anext(frames)
 
     assert asyncio.run(first_said()) == SILENCE
+
+
+def test_a_resumed_run_is_followed_before_an_engine_takes_it():
+    async def followed():
+        service = RunService(MemoryJournal(), {"refund": refund()}, loaded=0, poll_seconds=0.001)
+        ada, kinds = Caller(name="ada"), list[str]()
+        async with service.running():
+            run_id = await service.start(ada, "refund", {"amount": 1})
+            await service.cancel(ada, run_id)
+            await service.resume(ada, run_id)
+            async for event in service.stream(ada, run_id):
+                if event.kind == "step":
+                    kinds.append(event.data["kind"])
+                elif kinds[-1:] == ["ended"] and not service.engine.max_loaded:
+                    service.engine.max_loaded = 1  # its end is shown, and the stream goes on
+                    await service.resume(ada, run_id)
+                if kinds[-1:] == ["asked"]:
+                    break
+        return kinds
+
+    kinds = asyncio.run(followed())
+    assert kinds[:2] == ["run", "ended"]
+    assert kinds[-1] == "asked"
+
+
+def _stranded(journal):
+    """Keep runs that ask, of a workflow named "human"; return for each way how it is answered."""
+    graph = RootGraph("human")
+
+    async def ask(inputs, ctx: Context):
+        return {"text": await ctx.ask("May this be sent?")}
+
+    graph.create_node(ask, name="ask")
+    graph.edge_from_entry("ask", {"message": ""})
+    graph.edge_to_exit("ask", {"text": ""})
+    said = {"messages": [{"id": "1", "role": "user", "content": "Send it."}]}
+    with serving(journal, {"human": graph.build()}) as client:
+        chat = client.post("/v1/chat/completions", json={"model": "human", **said}).json()["id"]
+        reply = client.post("/v1/responses", json={"model": "human", "input": "x"}).json()["id"]
+        front = {"threadId": "t", "runId": "r"}
+        words = client.post("/ag-ui/human", json={**front, **said}).text
+        [interrupt] = json.loads(events_of(words)[-1][2])["outcome"]["interrupts"]
+        task = client.post("/a2a/human/", **_message("Send it.")).json()["result"]["task"]["id"]
+    answer = {"model": "human", "messages": [{"role": "user", "content": "yes"}]}
+    resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": "yes"}]
+    named = {"metadata": {"run_id": chat}}
+    return chat, {
+        f"/v1/runs/{chat}/resume": {},
+        "/v1/chat/completions": {"json": {**answer, **named}},
+        "/v1/chat/completions?streamed": {"json": {**answer, **named, "stream": True}},
+        "/v1/responses": {
+            "json": {"model": "human", "input": "yes", "previous_response_id": reply}
+        },
+        "/ag-ui/human": {"json": {**front, "messages": [], "resume": resume}},
+        "/a2a/human/": _message("yes", taskId=task),
+    }
+
+
+def _message(text, **more):
+    message = {"messageId": text, "role": "ROLE_USER", "parts": [{"text": text}], **more}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
+    return {"json": body, "headers": {"A2A-Version": "1.0"}}
+
+
+def test_a_run_whose_graph_is_not_served_here_is_refused_in_words_by_every_way(journal):
+    run_id, ways = _stranded(journal)
+    with serving(journal, {"human": greeting()}) as client:  # another graph of this name
+        for path, request in ways.items():
+            answer = client.post(path, **request)
+            assert answer.status_code == (200 if "a2a" in path else 409), path
+            assert "AX542 the run's workflow is not served here." in answer.text, path
+        assert client.get(f"/v1/runs/{run_id}").json()["status"] == "paused"
+        assert client.get(f"/v1/runs/{run_id}/plan").json()["plan"] is None
+        [question] = client.get(f"/v1/runs/{run_id}").json()["questions"]
+        answers = {"answers": {question["id"]: "yes"}}  # kept for a process that has the graph
+        assert client.post(f"/v1/runs/{run_id}/answers", json=answers).status_code == 202

@@ -16,9 +16,10 @@ from starlette.testclient import TestClient
 
 from axil import Context, RootGraph, Workflow
 from axil_journals import MemoryJournal
+from axil_models import open_below
 from axil_serve import Caller, Limits, RunService, app_of
 from axil_serve.errors import BadRequest
-from axil_serve.files import RunFiles, _opened
+from axil_serve.files import RunFiles, _checked, _files
 
 from .conftest import BEN, EVE, access, as_caller, greeting, refund
 
@@ -129,12 +130,92 @@ def test_no_file_is_had_from_outside_the_folder_of_its_run(client, files):
     path.symlink_to("/etc/passwd")  # bent after it was listed
     assert client.get(f"/v1/runs/{run_id}/files/{made['file_id']}").status_code == 404
     with pytest.raises(OSError, match="outside"):
-        _opened(files.root / run_id, ("outside", "passwd"))
+        open_below(files.root / run_id, ("outside", "passwd"))
     os.mkfifo(files.root / run_id / "pipe")
     assert "pipe" not in client.get(f"/v1/runs/{run_id}/files").text
     for name in ("", ".", "..", "../a", "a/b", "a\\b", ".axil", "a\nb", "x" * 300):
         answer = uploaded(client, name)
         assert (answer.status_code, answer.json()["error"]["id"]) == (400, "AX966"), name
+
+
+HOSTILE_NAMES = (
+    "a\x00b",
+    "\x00",
+    "a\u202etxt.exe",
+    "a\u200bb",
+    "a\u2028b",
+    "\ufeffa",
+    "a\x1b[31m",
+    "..\u2215a",
+    "C:\\a",
+    "\\\\host\\a",
+    "a:stream",
+    "a/",
+    "/etc/passwd",
+    "./a",
+    "a.",
+    "a ",
+    " a",
+    "\ud800",
+    "%2e%2e/a",
+)
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_a_hostile_name_of_an_upload_is_refused_by_either_way(client, files, name):
+    if name.encode("utf-8", "ignore").decode() == name:  # else no client can send it
+        plain = uploaded(client, name)
+        assert (plain.status_code, plain.json()["error"]["id"]) == (400, "AX966")
+        form = client.post("/v1/files", files={"file": (name, b"rain")})
+        made = form.json()["name"] if form.status_code == 201 else "refused"
+        # a form's own escapes and folders are not taken for a name
+        assert form.status_code in (201, 400)
+        assert not set(made) & set("/\\:\x00\u202e\u200b\u2028\x1b")
+    with pytest.raises(BadRequest):
+        _checked(name)
+    assert [each.name for each in files.root.rglob("*") if each.name == name] == []
+
+
+def test_a_name_that_is_too_long_for_the_file_system_is_refused_and_nothing_stays(client, files):
+    file = uploaded(client, "雨" * 200).json()["file_id"]  # 600 bytes
+    body = {"workflow": "copying", "files": [file], "input": {"name": "a.txt"}}
+    answer = client.post("/v1/runs", json=body)
+    assert (answer.status_code, answer.json()["error"]["id"]) == (400, "AX966")
+    assert [each.name for each in files.root.iterdir()] == [".uploads"]
+
+
+def test_a_folder_that_becomes_a_link_while_it_is_listed_is_not_entered(tmp_path):
+    outside, folder = tmp_path / "outside", tmp_path / "run"
+    outside.mkdir()
+    (outside / "secret.txt").write_text("x", "utf-8")
+    for each in ("one", "two"):
+        (folder / each).mkdir(parents=True)
+        (folder / each / "own.txt").write_text("x", "utf-8")
+    listing = _files(folder)
+    first, _ = next(listing)[0]
+    other = folder / ({"one", "two"} - {first}).pop()
+    other.rename(tmp_path / "aside")
+    other.symlink_to(outside)  # after it was seen as a folder
+    assert [*listing] == []
+    assert [*_files(folder)] == [((first, "own.txt"), 1)]
+    folder.rename(tmp_path / "moved")
+    folder.symlink_to(outside)
+    assert [*_files(folder)] == []
+
+
+def test_an_attachment_that_was_swapped_is_not_read_when_its_run_is_begun_again(client, files):
+    upload = files.upload("ada", uploaded(client).json()["file_id"])
+    place = files.root / "r/attachments"
+    place.mkdir(parents=True)
+    (files.root / "same.txt").write_bytes(b"rain")
+    for make in (
+        lambda: (place / "a.txt").symlink_to(files.root / "same.txt"),
+        lambda: os.mkfifo(place / "a.txt"),
+    ):
+        make()
+        with pytest.raises(BadRequest, match="other files"):
+            files.attach("ada", [upload], "r")
+        (place / "a.txt").unlink()
 
 
 def test_files_of_another_caller_do_not_exist(client):

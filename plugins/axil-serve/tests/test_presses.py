@@ -7,6 +7,7 @@ The delay is in the page's own ``fetch``: a route of the browser's would hold st
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -206,3 +207,153 @@ def test_in_a_browser_runs_are_searched_marked_and_compared_in_one_go(late: Site
     page.keyboard.type("of-ann")
     press(page.get_by_role("listitem").first.get_by_role("link").first)
     page.wait_for_url("**/*run=of-ann")
+
+
+def focused(page: Any) -> str:
+    """Return what the element that has the focus is called by."""
+    return page.evaluate(
+        "(each => each.dataset.key || each.getAttribute('aria-label') || each.textContent)"
+        "(document.activeElement)"
+    )
+
+
+def steps_of(page: Any) -> int:
+    return int(page.locator("#step").get_attribute("max"))
+
+
+def goes_on(page: Any, rounds: int = 5) -> None:
+    """Wait until a run that is looked at has taken more steps, and is drawn."""
+    expect(page.locator("#step")).not_to_have_attribute("max", "0")
+    until(page, f"document.querySelector('#step').max >= {steps_of(page) + rounds}")
+
+
+@thorough
+def test_in_a_browser_a_run_that_goes_on_keeps_the_focus_and_what_is_done(late: Site) -> None:
+    page = late.page
+    (late.folder / "busy.yaml").write_text(BUSY, "utf-8")
+    run_id = begun(late, "busy.yaml", "x", "edit/run")
+    late.go(f"run={run_id}")
+    page.get_by_text("rounds").first.wait_for()
+    cancel = button(page, "Cancel")
+    cancel.focus()
+    goes_on(page)
+    assert focused(page) == "Cancel"
+    page.locator("svg .node").last.press("Enter")
+    details = page.locator("aside")
+    # the settings are unfolded and stay so; a text is selected, and stays so
+    details.get_by_text("settings", exact=True).press("Enter")
+    goes_on(page)
+    assert focused(page) == "settings"
+    details.locator("details[open]", has_text="scripted").wait_for()
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('aside h2'))")
+    goes_on(page)
+    assert page.evaluate("getSelection().toString()") == "cycle(talker) / talker"
+    # a fork is written while newer firings come before it
+    first = details.locator("> div", has=page.locator(".fork")).first
+    own = f"aside > [data-key='{first.get_attribute('data-key')}']"
+    page.locator(own).locator(".fork").focus()
+    goes_on(page)
+    assert focused(page) == "Fork from here"
+    assert page.evaluate(f'document.querySelector("{own}").contains(document.activeElement)')
+    page.keyboard.press("Enter")
+    page.keyboard.type("ab")
+    page.keyboard.press("ArrowLeft")
+    goes_on(page, 150)  # more than are shown
+    page.keyboard.type("c")
+    expect(page.locator(f"{own} textarea")).to_have_value("moreacb")
+    # costs, and the run itself: it is cancelled by keys, and all stays in its place
+    button(page, "Costs").press("Enter")
+    page.locator("table .link").first.focus()
+    goes_on(page)
+    assert "talker" in focused(page)
+    cancel.press("Enter")
+    page.get_by_text("cancelled", exact=True).first.wait_for()
+    assert button(page, "Costs").get_attribute("aria-pressed") == "true"
+    expect(page.locator(f"{own} textarea")).to_have_value("moreacb")
+    page.locator("#base").press("ArrowDown")
+    page.wait_for_timeout(500)  # until the state is drawn: nothing says that it was
+    assert page.evaluate("document.activeElement.id") == "base"
+    before = steps_of(page)
+    button(page, "Resume").press("Enter")
+    until(page, f"document.querySelector('#step').max > {before + 5}")
+    assert button(page, "Costs").get_attribute("aria-pressed") == "true"
+    cancel.press("Enter")
+    page.get_by_text("cancelled", exact=True).first.wait_for()
+
+
+@thorough
+def test_in_a_browser_a_node_that_is_folded_by_keys_keeps_the_focus(late: Site) -> None:
+    page = late.page
+    late.go(f"run={begun(late, 'shop', {'complaint': 'x'})}")
+    key = page.locator("svg .node.inside").first.get_attribute("data-key")
+    inside = page.locator('svg .node[data-key$=\'","critic"]\']')
+    page.locator(f"svg [data-key='{key}']").press("f")
+    inside.wait_for(state="detached")
+    assert focused(page) == key
+    page.keyboard.press("f")
+    inside.wait_for()
+    assert focused(page) == key
+
+
+@thorough
+def test_in_a_browser_lists_that_are_read_again_keep_the_focus(late: Site) -> None:
+    page = late.page
+    for at in range(3):
+        own: dict[str, Any] = {"journal": late.journal, "run_id": f"row-{at}"}
+        apart(lambda own=own: greeting().invoke({"name": "x"}, **own))
+    late.go("")
+    page.get_by_role("link", name="row-1").focus()
+    begun(late, "refund", {"amount": 9090})
+    page.get_by_role("listitem").filter(has_text="9090").wait_for()
+    assert focused(page) == "row-1"
+    page.keyboard.press("j")  # from there, wherever newer runs have moved it
+    assert focused(page) == "row-0"
+    page.get_by_label("Search", exact=True).fill("no such run")
+    page.get_by_label("Search", exact=True).fill("")
+    page.get_by_label("mark row-1").focus()
+    begun(late, "refund", {"amount": 9191})
+    page.get_by_role("listitem").filter(has_text="9191").wait_for()
+    assert focused(page) == "mark row-1"
+
+
+@thorough
+def test_in_a_browser_a_conversation_is_read_while_a_reply_comes(late: Site) -> None:
+    page = late.page
+    late.go("chat=&workflow=desk")
+    for text in ("What do kettles cost?\n" * 60, "A second question"):
+        page.get_by_label("message").fill(text)
+        page.get_by_label("message").press("Enter")
+        until(page, "!document.querySelector('.say .primary').disabled")
+    said = page.get_by_label("conversation")
+    assert said.evaluate("each => each.scrollTop + each.clientHeight > each.scrollHeight - 9")
+    # the reader goes back, and has the focus there, when the next reply comes
+    link = said.get_by_role("link", name="how it came about").first
+    page.get_by_label("message").fill("A third, which is the second")
+    page.get_by_label("message").press("Enter")
+    said.get_by_text("A third").wait_for()
+    link.focus()
+    said.evaluate("each => (each.scrollTop = 0)")
+    until(page, "!document.querySelector('.say .primary').disabled")
+    expect(said.get_by_label("assistant")).to_have_count(3)
+    assert said.evaluate("each => each.scrollTop") == 0
+    assert focused(page) == "how it came about"
+
+
+@thorough
+def test_in_a_browser_a_text_keeps_its_caret_while_a_form_changes_it(late: Site) -> None:
+    page, file = late.page, late.folder / "caret.yaml"
+    file.write_text(FLOW, "utf-8")
+    late.go("edit=caret.yaml")
+    node(page, "a").wait_for()
+    text = page.get_by_label("text of the file")
+    found = text.input_value()
+    node(page, "a").press("Enter")
+    page.get_by_label("id", exact=True).fill("longer")  # it is in the text more than once
+    at = found.index("# it") + 4
+    text.focus()  # so the change is sent
+    text.evaluate(f"each => each.setSelectionRange({at}, {at})")
+    page.keyboard.type(" so")
+    until(page, "document.querySelector('.code-text').value.includes('longer')")
+    page.keyboard.type(" it is")
+    wanted = re.sub(r"\ba\b", "longer", found)
+    assert text.input_value() == wanted.replace("# it", "# it so it is")

@@ -166,7 +166,7 @@ def test_a_token_that_may_look_changes_nothing_on_any_route(client):
                 method, filled(path, run_id), json=asks.get(path, {}), headers=headers
             )
             only_reads = path == "/v1/evaluations/compare"  # of what is sent; nothing is kept
-            expected = 400 if only_reads else 403
+            expected = 409 if only_reads else 403
             assert answer.status_code == expected, (method, path, answer.text)
     assert client.get("/v1/runs", headers=headers).json()["runs"] == []
 

@@ -170,11 +170,11 @@ def test_evaluations_are_compared_for_those_who_see_them(client, journal):
     }
     assert client.post(path, json=reports).json() == answer.json()  # those of files
     for wrong in ({}, {"first": reports["first"]}, {**reports, "second": {"axil_evals": 1}}):
-        assert client.post(path, json=wrong).status_code == 400
+        assert client.post(path, json=wrong).status_code == 409
     run_id = said(client, "s", "greeting", "ada")
     heard(client, "s")
     refused = client.get(path, params={"first": run_id, "second": run_id})
-    assert refused.status_code == 400
+    assert refused.status_code == 409
     assert "no evaluation" in refused.text
 
 

@@ -179,7 +179,7 @@ class _Calls:
             answers[question.id] = reply_of(question, content)
             if "" in replies:
                 break
-        await self._service.answer(caller, run_id, answers)
+        await self._service.answer(caller, run_id, answers, is_awaited=True)
         return None
 
     async def _stopped(self, ctx: Any, caller: Any, run_id: str, after: str, permit: Any) -> None:

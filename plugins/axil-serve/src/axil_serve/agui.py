@@ -97,7 +97,7 @@ async def _begun(
         raise BadRequest("AX966", message, "Cancel the run with POST /v1/runs/RUN_ID/cancel.")
     run_id = runs.pop()
     after = str((await service.read(service.steps, caller, run_id))[-1]["id"])
-    await service.answer(caller, run_id, answers)
+    await service.answer(caller, run_id, answers, is_awaited=True)
     return run_id, after
 
 

@@ -433,8 +433,9 @@ class _Api:
                     raise BadRequest("AX966", message, "Send the fields file and purpose.")
                 name = request.query_params.get("name", given.filename or "")
                 kind = given.content_type or ""
+                purpose = str(form.get("purpose", "user_data"))
                 upload = await self.service.upload(
-                    caller, name, kind, _chunks(given), purpose=str(form.get("purpose") or "")
+                    caller, name, kind, _chunks(given), purpose=purpose
                 )
         except HTTPException as error:
             raise BadRequest("AX966", f"the form cannot be read: {error.detail}") from error

@@ -140,7 +140,8 @@ async def answer_open(
     Args:
         answer: a value; of an approval, a text that says yes or no.
         question: its id; empty: the first open one.
-    Raises: BadRequest (AX966): the run has no such question.
+    Raises: BadRequest (AX966): the run has no such question; EngineError (AX542): the workflow of
+        the run is not served here.
     """
     run = await service.read(service.look, caller, run_id)
     waiting = [each for each in run["questions"] if question in ("", each["id"])]
@@ -150,7 +151,7 @@ async def answer_open(
     if waiting[0]["kind"] == "approval" and isinstance(answer, str):
         answer = answer.strip().lower() in ("yes", "y", "true", "approve", "approved", "ok")
     after = str((await service.read(service.steps, caller, run_id))[-1]["id"])
-    await service.answer(caller, run_id, {waiting[0]["id"]: answer})
+    await service.answer(caller, run_id, {waiting[0]["id"]: answer}, is_awaited=True)
     return after
 
 

@@ -9,11 +9,12 @@ import json
 import re
 from dataclasses import asdict
 from importlib.resources import files
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from axil import AxilError
 from axil_serve.access import Caller
 from axil_serve.errors import NotFound
+from axil_serve.files import digest_of
 from axil_serve.layouts import exported_layouts
 from axil_serve.service import RunService
 
@@ -88,16 +89,9 @@ async def _files(service: RunService, run_id: str, caller: Caller) -> dict[str, 
                 together += len(data)
                 own["data"] = base64.b64encode(data).decode()
             else:
-                own["sha256"] = await asyncio.to_thread(_digest, file)
+                own["sha256"] = await asyncio.to_thread(digest_of, file)
         found.append(own)
     return {"files": found, "left_out": left_out}
-
-
-def _digest(file: BinaryIO) -> str:
-    found = hashlib.sha256()
-    while chunk := file.read(1 << 20):
-        found.update(chunk)
-    return found.hexdigest()
 
 
 def _page(data: Any) -> str:

@@ -17,7 +17,6 @@ import os
 import re
 import secrets
 import shutil
-import stat
 import time
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -25,6 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from axil_models import entered, open_below
 from axil_serve.errors import BadRequest, NotFound, TooLarge
 
 ATTACHMENTS: Final = "attachments"
@@ -119,14 +119,14 @@ class RunFiles:
         media_type: str,
         chunks: AsyncIterable[bytes],
         *,
-        purpose: str = "",
+        purpose: str = "user_data",
     ) -> Upload:
         """Store an upload.
 
         Raises: BadRequest (AX966): the name is no file name; TooLarge (AX964).
         """
         name = _checked(name)
-        if purpose not in ("", *PURPOSES):
+        if purpose not in PURPOSES:
             hint = f"Available: {', '.join(PURPOSES)}."
             raise BadRequest("AX966", "it is not a purpose of files.", hint, "purpose")
         place = self._place(owner)
@@ -153,7 +153,7 @@ class RunFiles:
                 size=size,
                 media_type=_media_type(name, media_type),
                 sha256=digest.hexdigest(),
-                purpose=purpose or "user_data",
+                purpose=purpose,
                 created=int(time.time()),
             )
             (temporary / "upload.json").write_text(json.dumps(asdict(upload)), "utf-8")
@@ -244,16 +244,20 @@ class RunFiles:
         """
         place = self.root / run_id / ATTACHMENTS
         for each in uploads:
-            if os.path.exists(place / each.name):  # another server begins the same run
-                if _digest(place / each.name) != each.sha256:
+            if os.path.lexists(place / each.name):  # another server begins the same run
+                if _digest(self.root / run_id, (ATTACHMENTS, each.name)) != each.sha256:
                     raise other_files()
                 continue
             place.mkdir(parents=True, exist_ok=True)
             temporary = place / f".{secrets.token_hex(8)}"
-            shutil.copyfile(self._place(owner) / each.file_id / "content", temporary)
             try:
+                shutil.copyfile(self._place(owner) / each.file_id / "content", temporary)
                 os.replace(temporary, place / each.name)
             except OSError as error:
+                temporary.unlink(missing_ok=True)
+                for folder in (place, place.parent):  # unless another server is at it
+                    with suppress(OSError):
+                        folder.rmdir()
                 if error.errno != errno.ENAMETOOLONG:
                     raise
                 message = f"the name of the file {each.file_id} is too long for the file system."
@@ -276,7 +280,7 @@ class RunFiles:
         folder = self.folder(run_id)
         for parts, _ in _files(folder) if folder is not None else ():
             target = self.root.joinpath(new_id, *parts)
-            with suppress(OSError), _opened(self.root / run_id, parts) as source:
+            with suppress(OSError), open_below(self.root / run_id, parts) as source:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with open(target, "xb") as copy:
                     shutil.copyfileobj(source, copy)
@@ -294,7 +298,7 @@ class RunFiles:
         for parts, _ in _files(folder) if folder is not None else ():
             if _file_id(parts) == file_id and folder is not None:
                 with suppress(OSError):  # it was removed meanwhile, or became a link
-                    file = _opened(folder, parts)
+                    file = open_below(folder, parts)
                     return _run_file(parts, os.fstat(file.fileno()).st_size), file
         message = f'the run has no file "{file_id:.100}".'
         raise NotFound("AX965", message, "List the files with GET /v1/runs/RUN_ID/files.")
@@ -311,9 +315,19 @@ def other_files() -> BadRequest:
     return BadRequest("AX966", message, "Use another key for another run.")
 
 
-def _digest(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _digest(folder: Path, parts: tuple[str, ...]) -> str:
+    """Return the digest of a file; empty: it is a link, or no plain file."""
+    with suppress(OSError), open_below(folder, parts) as file:
+        return digest_of(file)
+    return ""
+
+
+def digest_of(file: BinaryIO) -> str:
+    """Return the SHA-256 of what is left to read in a file."""
+    found = hashlib.sha256()
+    while chunk := file.read(1 << 20):
+        found.update(chunk)
+    return found.hexdigest()
 
 
 def digests(uploads: Iterable[Upload]) -> Mapping[str, str]:
@@ -327,44 +341,18 @@ def _files(folder: Path) -> Iterator[tuple[tuple[str, ...], int]]:
     number = 0
     while waiting:
         parts = waiting.pop()
-        try:
-            found = list(os.scandir(folder.joinpath(*parts)))
-        except OSError:
-            continue
-        for entry in found:
-            number += 1
-            if number > _MOST_SEEN:
-                return
-            if entry.name.startswith(".") or entry.name == "__pycache__":
-                continue
-            with suppress(OSError):
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append((*parts, entry.name))
-                elif entry.is_file(follow_symlinks=False):
-                    yield (*parts, entry.name), entry.stat(follow_symlinks=False).st_size
-
-
-def _opened(folder: Path, parts: tuple[str, ...]) -> BinaryIO:
-    """Open a plain file below a folder; no part of its path may be a link, also one made since."""
-    *folders, name = parts
-    if os.open not in os.supports_dir_fd:  # Windows: links need rights there
-        path = os.path.realpath(folder.joinpath(*parts))
-        if not Path(path).is_relative_to(os.path.realpath(folder)):
-            raise FileNotFoundError(path)
-        return open(path, "rb")
-    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        for part in folders:
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
-            os.close(at)
-            at = inner
-        number = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
-    finally:
-        os.close(at)
-    if not stat.S_ISREG(os.fstat(number).st_mode):
-        os.close(number)
-        raise FileNotFoundError(name)
-    return os.fdopen(number, "rb")
+        with suppress(OSError), entered(folder, parts) as place, os.scandir(place) as found:
+            for entry in found:
+                number += 1
+                if number > _MOST_SEEN:
+                    return
+                if entry.name.startswith(".") or entry.name == "__pycache__":
+                    continue
+                with suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append((*parts, entry.name))
+                    elif entry.is_file(follow_symlinks=False):
+                        yield (*parts, entry.name), entry.stat(follow_symlinks=False).st_size
 
 
 def _run_file(parts: tuple[str, ...], size: int) -> RunFile:
@@ -403,4 +391,13 @@ def _media_type(name: str, given: str) -> str:
     return mimetypes.guess_type(name)[0] or "application/octet-stream"
 
 
-__all__ = ["ATTACHMENTS", "FILE_NAME", "PURPOSES", "RunFile", "RunFiles", "Upload", "digests"]
+__all__ = [
+    "ATTACHMENTS",
+    "FILE_NAME",
+    "PURPOSES",
+    "RunFile",
+    "RunFiles",
+    "Upload",
+    "digest_of",
+    "digests",
+]

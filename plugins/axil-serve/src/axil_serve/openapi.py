@@ -215,7 +215,7 @@ _ROUTES: Final[
             "session": {**_TEXT, "minLength": 1},
             "workflow": _TEXT,
             "text": _TEXT,
-            "files": {"type": "array", "items": _TEXT},
+            "files": {"type": ["array", "null"], "items": _TEXT},
         },
         ("session", "workflow"),
         201,
@@ -299,6 +299,10 @@ def document(workflows: Iterable[str] = ()) -> dict[str, Any]:
                 "default": {"description": "an error", **error},
             },
         }
+        if (path, method) == (_MESSAGES, "post"):
+            answered = {"description": "the question of its last run is answered"}
+            content = {"content": {media: {"schema": answer}}}
+            operation["responses"]["202"] = {**answered, **content}
         if "workflow" in fields and names:
             fields = {**fields, "workflow": {"enum": names}}
         if fields:

@@ -78,7 +78,7 @@ from axil_serve.data import (
     step_for,
     without_configs,
 )
-from axil_serve.errors import BadRequest, Busy, NotAllowed, NotFound, lapsed
+from axil_serve.errors import BadRequest, Busy, Conflict, NotAllowed, NotFound, ServeFault, lapsed
 from axil_serve.feed import Feed, FeedEvent, PublishingJournal
 from axil_serve.files import RunFile, RunFiles, Upload, digests, other_files
 from axil_serve.held import HeldSecrets
@@ -483,6 +483,7 @@ class RunService:
     ) -> AsyncGenerator[Sequence[StreamEvent]]:
         seen: set[str] = set()  # keys of entries
         number, touched, is_first, is_stale = 0, 0.0, True, False
+        is_awake = False  # it has ended, and was resumed: an engine is about to take it
         taken: Sequence[FeedEvent] = ()
         with self.feed.follow(run_id) as follower:
             while True:
@@ -491,8 +492,10 @@ class RunService:
                     is_stale = True
                 # what waits comes first: the record may have the end already
                 if is_first or not (taken or follower.waiting):
-                    now = (await self.read(self._info, run_id)).touched
-                    touched, is_stale = now, is_stale or now != touched
+                    info = await self.read(self._info, run_id)
+                    is_stale = is_stale or info.touched != touched or is_awake
+                    touched = info.touched
+                    is_awake = info.status in OVER and not self.engine.has_ended(info)
                 if is_stale:
                     is_stale = False
                     entries = await self.read(self._entries, run_id)
@@ -518,7 +521,7 @@ class RunService:
                     if batch:
                         yield batch
                     seen.update(_stored_before(follower.waiting, seen))
-                    if _is_over(entries[-1]):
+                    if _is_over(entries[-1]) and not is_awake:
                         return
                 taken = await follower.take(self.poll_seconds)
                 for first in range(0, len(taken), _MOST_TOGETHER):
@@ -625,10 +628,24 @@ class RunService:
                 await asyncio.to_thread(kept_files.forget, run_id)
             raise
 
-    async def answer(self, caller: Caller, run_id: str, answers: Mapping[str, Any]) -> None:
-        """Answer open questions, by their ids, and resume the run."""
+    async def answer(
+        self,
+        caller: Caller,
+        run_id: str,
+        answers: Mapping[str, Any],
+        *,
+        is_awaited: bool = False,
+    ) -> None:
+        """Answer open questions, by their ids, and resume the run.
+
+        Answers to a run whose workflow is not served here are kept for a process that has it;
+        ``is_awaited``: the caller waits for what comes of them.
+        Raises: EngineError (AX542): it would wait here, where the workflow is not served.
+        """
         self._check_doing(caller, "answer")
         await self.read(self._seen, caller, run_id, "answer")
+        if is_awaited:
+            await self.engine.workflow_of(run_id)
         await self._refresh(caller, run_id)
         async with self.acting(caller, "answer", run_id, questions=sorted(answers)):
             await self.engine.answer(run_id, answers)
@@ -684,7 +701,7 @@ class RunService:
             is_routed=is_routed,
             origin={**origin_of(entries), "serve": own},
         )
-        place = _place(entries, at) if at else None
+        place = _place(entries, at, Conflict) if at else None
         self._held.put(caller, new_id)
         async with self.acting(caller, "fork", new_id, of=run_id, at=at):
             await fork(self.journal, run_id, new_id, at=place, workflow=workflow, edit=edit)
@@ -781,7 +798,7 @@ class RunService:
         media_type: str,
         chunks: AsyncIterable[bytes],
         *,
-        purpose: str = "",
+        purpose: str = "user_data",
     ) -> Upload:
         """Store a file that runs of the caller may receive."""
         self._check_doing(caller, "run")
@@ -988,11 +1005,11 @@ def _step_event(entry: Entry, number: int) -> StreamEvent:
     return StreamEvent(kind="step", data=step, id=step["id"])
 
 
-def _place(entries: Sequence[Entry], id: str) -> int:
+def _place(entries: Sequence[Entry], id: str, fault: type[ServeFault] = NotFound) -> int:
     place = place_of(entries, id)
     if place is None:
         message = f'the run has no step "{id:.100}".'
-        raise NotFound("AX965", message, "Use the id of a step of the run.")
+        raise fault("AX965", message, "Use the id of a step of the run.")
     return place
 
 

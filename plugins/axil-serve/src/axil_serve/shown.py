@@ -23,7 +23,7 @@ from axil_serve.conversation import (
     takes_messages,
 )
 from axil_serve.conversations import received
-from axil_serve.errors import BadRequest, NotFound
+from axil_serve.errors import BadRequest, Conflict, NotFound
 from axil_serve.export import page_of
 from axil_serve.files import ATTACHMENTS, Upload
 from axil_serve.request import body_of, caller_of, fields_in, text_in, texts_in
@@ -182,7 +182,7 @@ def _said(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def _compared(given: dict[str, Any]) -> dict[str, Any]:
     """Return how the second of two reports, by their names, differs from the first.
 
-    Raises: NotFound (AX965): axil-evals is not installed; BadRequest (AX966): one is no report.
+    Raises: NotFound (AX965): axil-evals is not installed; Conflict (AX966): one is no report.
     """
     try:
         from axil_evals import Report, compare
@@ -197,11 +197,11 @@ def _compared(given: dict[str, Any]) -> dict[str, Any]:
         except AxilError as error:
             message = f"{name} is no evaluation that has ended."
             hint = "Name runs of axil eval run --run-id, or send reports of axil eval run --out."
-            raise BadRequest("AX966", message, hint) from error
+            raise Conflict("AX966", message, hint) from error
     try:
         return compare(*reports).plain()
     except AxilError as error:
-        raise BadRequest("AX966", str(error)) from error
+        raise Conflict("AX966", str(error)) from error
 
 
 __all__ = ["shown_routes"]

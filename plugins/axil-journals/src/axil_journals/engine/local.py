@@ -358,6 +358,13 @@ class LocalEngine:
             await off_loop(self.journal, self.journal.wake, run_id)
             self._look()
 
+    async def workflow_of(self, run_id: str) -> Workflow:
+        """Return the workflow with which a run goes on.
+
+        Raises: JournalError (AX503); EngineError (AX542).
+        """
+        return self._workflow_of(await self._recorded(run_id))
+
     async def result(self, run_id: str) -> Result:
         """See ``Engine``.
 
@@ -730,13 +737,13 @@ class LocalEngine:
             return 0.0
         infos = await off_loop(self.journal, self.journal.infos, waiting)
         took = time.monotonic() - began
-        ended = [info.run_id for info in infos if self._has_ended(info)]
+        ended = [info.run_id for info in infos if self.has_ended(info)]
         for at in range(0, len(ended), _READ_AT_ONCE):
             some = ended[at : at + _READ_AT_ONCE]
             await asyncio.gather(*map(self._resolve_recorded, some))
         return took
 
-    def _has_ended(self, info: RunInfo) -> bool:
+    def has_ended(self, info: RunInfo) -> bool:
         """Return whether a run has ended, and is not to be resumed."""
         is_resumed = info.due is not None and info.run_id not in self._refused
         return info.status not in ("open", "running", "paused") and not is_resumed
@@ -840,7 +847,7 @@ class LocalEngine:
         found = await self._infos.of(run_id)
         if not found:
             raise unknown_error(run_id)
-        return await self._recorded_result(run_id) if self._has_ended(found[0]) else None
+        return await self._recorded_result(run_id) if self.has_ended(found[0]) else None
 
     async def _recorded_result(self, run_id: str) -> Result | None:
         """Return the result that the record of a run has, or None."""

@@ -1,9 +1,9 @@
 // Conversations: the sessions of the caller's runs, and one of them as a chat.
-import { ago, button, details, make, pictured, pictureOf, since, table } from "./dom.js"
+import { afterPress, ago, button, details, keep, make, pictured, pictureOf, renew, since, table } from "./dom.js"
 import { FilesGiven, fillPictures, takeDrops } from "./files.js"
 import { questionCard } from "./question.js"
 import { Live, replyOf } from "./run.js"
-import { empty, may, once, page, problem, show, tried } from "./shell.js"
+import { empty, may, once, page, show, tried } from "./shell.js"
 import { chatOf } from "./runpage.js"
 
 export async function listSessions(isCurrent) {
@@ -49,53 +49,58 @@ export async function chat(wanted, isCurrent, leaving) {
     stop.hidden = !isBusy
     send.disabled = isBusy
   }
+  // What comes is brought into sight, unless its reader has gone back.
+  const atEnd = (put) => {
+    const isThere = said.scrollHeight - said.scrollTop - said.clientHeight < 40 // pixels
+    put()
+    if (isThere) said.scrollTop = said.scrollHeight
+  }
+  const ask = (questions) => keep(asks, questions.map(({ run_id, ...question }) => [JSON.stringify([run_id, question.id]), () => questionCard({ ...question, by: question.node }, (value) => tried(async () => {
+    await page.server.post(`/runs/${run_id}/answers`, { answers: { [question.id]: value } })
+    ask(questions.filter((each) => each.id !== question.id || each.run_id !== run_id))
+    await follow(run_id)
+  }))]))
   const load = async () => {
     const found = session ? await page.server.get(`/sessions/messages?session=${encodeURIComponent(session)}&owner=${encodeURIComponent(owner)}`).catch((error) => {
       if (error.status === 404) return { messages: [], questions: [], working: "" } // nothing was said in it yet
       throw error
     }) : { messages: [], questions: [], working: "" }
     if (!isCurrent()) return
-    said.replaceChildren(...(found.messages.length ? found.messages.map(bubble) : [empty(`A chat with ${workflow}`, make("p", {}, "What you write is the input of a run; what the run gives is the reply. The next message continues it. Files that you add lie in the run's folder."))]))
+    atEnd(() => keep(said, found.messages.length ? found.messages.map((each, at) => [`${at}`, () => bubble(each), JSON.stringify(each)])
+      : [["", () => empty(`A chat with ${workflow}`, make("p", {}, "What you write is the input of a run; what the run gives is the reply. The next message continues it. Files that you add lie in the run's folder."))]]))
     found.messages.forEach(({ run_id }, at) => run_id && fillPictures(run_id, said.children[at]))
-    asks.replaceChildren(...found.questions.map(({ run_id, ...question }) => questionCard({ ...question, by: question.node }, (value) => tried(async () => {
-      await page.server.post(`/runs/${run_id}/answers`, { answers: { [question.id]: value } })
-      await follow(run_id)
-    }))))
-    said.scrollTop = said.scrollHeight
+    ask(found.questions)
     if (found.working && found.working !== following) follow(found.working)
   }
   // Show what a run says while it says it; then what came of it.
   const follow = async (runId) => {
     following = runId
     busy(true)
-    asks.replaceChildren()
     const own = new AbortController(), words = make("div", { class: "lines" }), doing = make("p", { class: "soft small" }, "is at work …"), live = new Live()
     leaving(() => own.abort())
     const typing = make("article", { class: "bubble is-assistant is-live", "aria-label": "assistant" }, words, doing)
-    said.append(typing)
-    said.scrollTop = said.scrollHeight
+    atEnd(() => said.append(typing))
     const draw = () => {
       const at = [...live.firings.values()].at(-1)
       if (!at) return
       const reply = replyOf(at.chunks), call = reply.notes.filter((each) => each.kind === "tool_call").at(-1)
-      words.replaceChildren(reply.thoughts && !reply.text ? details("reasoning", make("p", { class: "lines soft" }, reply.thoughts)) : "", reply.text)
+      atEnd(() => renew(words, reply.thoughts && !reply.text ? details("reasoning", make("p", { class: "lines soft" }, reply.thoughts)) : "", reply.text))
       doing.textContent = `${at.path.join(" / ")}${call ? ` calls ${call.name}` : " is at work"} …`
-      said.scrollTop = said.scrollHeight
     }
     await tried(() => page.server.follow(runId, (kind, data) => {
       if (kind === "step") live.end(data)
       else if (kind !== "end" && kind !== "connected" && kind !== "reset") live.receive(kind, data)
       if (kind === "step" && (data.kind === "asked" || (data.kind === "ended" && data.status === "paused"))) own.abort()
-      requestAnimationFrame(draw)
+      requestAnimationFrame(() => afterPress(draw))
     }, own.signal))
     following = null
-    busy(false)
+    if (isCurrent()) await tried(load)
+    if (!following) busy(false) // load may have found another at work
     if (!isCurrent()) return
-    await tried(load)
     const last = said.lastElementChild
     page.status.textContent = last ? last.textContent.slice(0, 300) : ""
-    const field = asks.querySelector("input, button") || text
-    if (!(document.activeElement === text && text.value)) field.focus() // unless the next message is being written
+    const at = document.activeElement // elsewhere something is read, or written
+    if (at === document.body || at === send || (at === text && !text.value)) (asks.querySelector("input, button") || text).focus()
   }
   const say = once(() => tried(async () => {
     const content = text.value.trim()
@@ -119,6 +124,7 @@ export async function chat(wanted, isCurrent, leaving) {
     if (isFirst) history.replaceState(null, "", chatOf({ session, workflow, owner: page.me.name }))
     said.querySelector(".empty")?.remove()
     said.append(bubble({ role: "user", content: [content, ...paths.map((path) => `file: ${path.split("/").pop()}`)].filter(Boolean).join("\n") }))
+    said.scrollTop = said.scrollHeight
     await follow(run_id)
   }))
   show(make("header", {}, make("h1", {}, "Chat with ", workflow), make("span", { class: "soft" }, session || "new")),

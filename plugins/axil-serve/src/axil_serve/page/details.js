@@ -1,8 +1,8 @@
 // What is shown of a node, an edge and a firing of a run.
 import { areMessages, block, button, carried, details, legible, make, money, pictured, seconds } from "./dom.js"
 import { keyOf } from "./graph.js"
-import { inputsOf, partial, replyOf, scopeOf } from "./run.js"
-import { may, once, page, tried } from "./shell.js"
+import { inputsOf, partial, replyOf } from "./run.js"
+import { may, once, page, tried, turnTo } from "./shell.js"
 
 const SHOWN_FIRINGS = 30
 const SAID = { pending: "It has not run.", skipped: "It was left out: nothing was sent to it.", unknown: "It may have run: its firings are not kept.",
@@ -25,10 +25,12 @@ export const amounts = (node, part = null) => [
   money(node.cost),
 ].filter(Boolean).join(" · ")
 
-// The details of what is chosen in a run; `view` is its page.
+const part = (key, inside, version = "") => [key, () => make("div", {}, inside()), version]
+
+// The details of what is chosen in a run, in parts as `keep` takes them; `view` is its page.
 export class Details {
   constructor(view) {
-    this.view = view
+    Object.assign(this, { view, edited: new Set() }) // steps whose forks are being written
   }
 
   edge({ edge, scope }) {
@@ -39,54 +41,56 @@ export class Details {
     }
     const isEntry = edge.source === "@entry"
     return [
-      make("h2", {}, `${edge.source} → ${edge.target}`),
-      edge.label ? make("p", { class: "soft" }, edge.label) : null,
-      ...(isEntry ? [make("h3", {}, "input"), carried(this.view.run.input)] : []),
-      ...sent.slice(-50).reverse().flatMap(({ step, payload }) => [make("h3", {}, `step ${step.number}, ${seconds(step.at)}`), carried(payload)]),
-      sent.length > 50 ? make("p", { class: "soft" }, `${sent.length - 50} earlier ones are not shown.`) : null,
-      sent.length || isEntry ? null : make("p", {}, "It has carried nothing."),
+      part("edge", () => [make("h2", {}, `${edge.source} → ${edge.target}`), edge.label ? make("p", { class: "soft" }, edge.label) : null]),
+      ...(isEntry ? [part("input", () => [make("h3", {}, "input"), carried(this.view.run.input)])] : []),
+      ...sent.slice(-50).reverse().map(({ step, payload }) => part(step.id, () => [make("h3", {}, `step ${step.number}, ${seconds(step.at)}`), carried(payload)])),
+      ...(sent.length > 50 ? [part("earlier", () => make("p", { class: "soft" }, `${sent.length - 50} earlier ones are not shown.`), `${sent.length}`)] : []),
+      ...(sent.length || isEntry ? [] : [part("nothing", () => make("p", {}, "It has carried nothing."))]),
     ]
   }
 
   node({ path, node }) {
-    const found = this.view.run.nodes.get(keyOf(path))
-    const scope = this.view.plan ? scopeOf(this.view.plan, path) : null
-    const config = node.config || {}
-    const inside = [make("h2", {}, path.join(" / ")),
-      make("p", { class: "soft" }, [node.type, node.description, found ? amounts(found) : ""].filter(Boolean).join(" · "))]
-    if (config.instructions) inside.push(make("h3", {}, "instructions"), block(config.instructions))
-    if (Object.keys(config).length) inside.push(details("settings", block(config)))
-    let live = 0
-    for (const firing of this.view.isAtEnd ? this.view.live.firings.values() : []) {
-      if (keyOf(firing.path) !== keyOf(path)) continue
-      live += 1
-      const { text, fields, thoughts, notes } = replyOf(firing.chunks)
-      inside.push(make("h3", {}, firing.state), thoughts ? details("reasoning", block(thoughts)) : null, text ? block(text) : null, fields ? block(fields) : null,
-        firing.error ? make("p", { class: "is-failed" }, firing.error) : null)
-      if (firing.lost) inside.push(make("p", { class: "soft" }, `What it showed first is not kept: ${firing.lost} parts.`))
-      for (const note of notes.slice(-20)) inside.push(note.kind === "part" ? pictured(note.part) : block(note))
+    const { run, live, isAtEnd, states } = this.view, own = keyOf(path)
+    const found = run.nodes.get(own)
+    const config = node.config || {}, used = found ? amounts(found) : ""
+    const parts = [part("node", () => [make("h2", {}, path.join(" / ")), make("p", { class: "soft" }, [node.type, node.description, used].filter(Boolean).join(" · "))], used)]
+    if (config.instructions) parts.push(part("instructions", () => [make("h3", {}, "instructions"), block(config.instructions)]))
+    if (Object.keys(config).length) parts.push(part("settings", () => details("settings", block(config))))
+    const atWork = isAtEnd ? [...live.firings].filter(([, firing]) => keyOf(firing.path) === own) : []
+    for (const [activation, firing] of atWork) parts.push(part(`live ${activation}`, () => this.live(firing), JSON.stringify([firing.chunks.length, firing.chunks.at(-1), firing.state])))
+    const failures = run.failures.filter((each) => keyOf(each.path) === own)
+    for (const [at, each] of failures.entries()) {
+      parts.push(part(`failed ${at}`, () => [make("h3", {}, "failed ", make("span", { class: "soft" }, each.activation)), ...failureDetail(each), this.inputs(path, Infinity)]))
     }
-    const failures = this.view.run.failures.filter((each) => keyOf(each.path) === keyOf(path))
-    for (const each of failures) {
-      inside.push(make("h3", {}, "failed ", make("span", { class: "soft" }, each.activation)), ...failureDetail(each))
-      for (const { edge, payload } of inputsOf(this.view.run, path, scope, Infinity)) inside.push(details(`in: ${edge.source === "@entry" ? "input" : edge.source}`, carried(payload)))
+    const firings = found ? run.firings(found) : [], lost = partial(run, path), first = firings.length - SHOWN_FIRINGS
+    if (lost) parts.push(part("lost", () => make("p", { class: "notice" }, `Of the ${lost.rounds} rounds of ${lost.path.join(" / ")} ${lost.kept} are kept: the firings of the others are not here.`), `${lost.rounds} ${lost.kept}`))
+    for (const each of firings.filter(({ step }, at) => at >= first || (step && this.edited.has(step.id))).reverse()) {
+      parts.push(part(each.step ? each.step.id : each.activation, () => this.firing(path, each), `${each.parts.length}`))
     }
-    const firings = found ? this.view.run.firings(found) : []
-    const part = partial(this.view.run, path)
-    if (part) inside.push(make("p", { class: "notice" }, `Of the ${part.rounds} rounds of ${part.path.join(" / ")} ${part.kept} are kept: the firings of the others are not here.`))
-    for (const firing of firings.slice(-SHOWN_FIRINGS).reverse()) inside.push(...this.firing(path, scope, firing))
-    if (firings.length > SHOWN_FIRINGS) {
-      inside.push(make("p", { class: "soft" }, `${firings.length - SHOWN_FIRINGS} earlier ones are not shown: move the slider back.`))
-    }
-    const state = (this.view.states.get(keyOf(path)) || { state: "pending" }).state
-    if (!firings.length && !failures.length && !live && SAID[state]) inside.push(make("p", {}, SAID[state]))
-    return inside
+    if (first > 0) parts.push(part("earlier", () => make("p", { class: "soft" }, `${first} earlier ones are not shown: move the slider back.`), `${first}`))
+    const { state } = states.get(own) || { state: "pending" }
+    if (!firings.length && !failures.length && !atWork.length && SAID[state]) parts.push(part("state", () => make("p", {}, SAID[state]), state))
+    return parts
   }
 
-  firing(path, scope, { step, parts, activation }) {
+  // What a firing at work has said.
+  live({ chunks, state, error, lost }) {
+    const { text, fields, thoughts, notes } = replyOf(chunks)
+    return [make("h3", {}, state), thoughts ? details("reasoning", block(thoughts)) : null, text ? block(text, "reply") : null, fields ? block(fields, "fields") : null,
+      error ? make("p", { class: "is-failed" }, error) : null,
+      lost ? make("p", { class: "soft" }, `What it showed first is not kept: ${lost} parts.`) : null,
+      notes.slice(-20).map((note) => (note.kind === "part" ? pictured(note.part) : block(note)))]
+  }
+
+  // What came in before a firing.
+  inputs(path, before) {
+    return inputsOf(this.view.run, this.view.plan, path, before).map(({ edge, payload }) => details(`in: ${edge.source === "@entry" ? "input" : edge.source}`, carried(payload)))
+  }
+
+  firing(path, { step, parts, activation }) {
     const before = step ? step.number : Infinity
     const inside = [make("h3", {}, step ? `Step ${step.number}, at ${seconds(step.at)} ` : "At work ", make("span", { class: "soft" }, step ? step.activation : activation))]
-    for (const { edge, payload } of inputsOf(this.view.run, path, scope, before)) inside.push(details(`in: ${edge.source === "@entry" ? "input" : edge.source}`, carried(payload)))
+    inside.push(...this.inputs(path, before))
     const prompted = new Map(parts.filter((part) => part.kind === "prompt").map((part) => [part.name, part]))
     for (const part of parts) {
       if (part.kind === "prompt" && parts.some((each) => each.kind === "step" && each.name === part.name)) continue
@@ -136,6 +140,7 @@ export class Details {
       const edited = make("textarea", { rows: 6, "aria-label": isText ? "output of the step" : "output of the step, as JSON" })
       const first = isSaid ? output[0].content : isText ? output : JSON.stringify(output, null, 2)
       edited.value = first
+      this.edited.add(step.id)
       const routed = make("input", { type: "checkbox", id: `routed-${step.id}` })
       routed.checked = true
       const go = once(() => tried(async () => {
@@ -144,16 +149,21 @@ export class Details {
           const given = isSaid ? [{ ...output[0], content: edited.value }] : isText ? edited.value : JSON.parse(edited.value)
           Object.assign(body, { output: given, is_routed: routed.checked })
         }
-        location.hash = `run=${(await page.server.post(`/runs/${this.view.runId}/fork`, body)).run_id}`
+        await turnTo(`run=${(await page.server.post(`/runs/${this.view.runId}/fork`, body)).run_id}`)
       }))
       place.replaceChildren(make("form", { onsubmit: (event) => {
         event.preventDefault()
         go()
       } }, edited, make("label", {}, routed, " the edges of the node decide again which of them carry it"),
-        make("div", { class: "bar" }, make("button", { class: "primary", title: "Ctrl+Enter" }, "Start the fork"), button("Back", () => place.replaceChildren(start)))))
+        make("div", { class: "bar" }, make("button", { class: "primary", title: "Ctrl+Enter" }, "Start the fork"), button("Back", close))))
       edited.focus()
     }
     const start = button("Fork from here", open, { class: "fork" })
+    const close = () => {
+      this.edited.delete(step.id)
+      place.replaceChildren(start)
+      start.focus()
+    }
     place.append(start)
     return place
   }

@@ -20,7 +20,8 @@ export const legible = (value) => shown(value).replace(HIDDEN, (found) =>
   [...Array(found.length).keys()].map((at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""))
 // The arguments of a call that a person is asked about: as they were asked, since JSON has numbers that are none here.
 export const callShown = ({ data, text }) => legible(/ with these arguments\?\n(\{[^]*\})\n/.exec(text)?.[1] ?? data.arguments ?? {})
-export const block = (value) => make("pre", { tabindex: 0 }, shown(value))
+// `key`: what it is known by, if its text grows.
+export const block = (value, key) => make("pre", { tabindex: 0, "data-key": key }, shown(value))
 
 // What is carried along an edge: of messages their texts, of anything else its data.
 export const areMessages = (value) => Array.isArray(value) && value.length > 0 && value.every((each) => each && typeof each.content === "string" && "role" in each)
@@ -71,28 +72,96 @@ export function listenToPresses() {
 export const afterPress = (act) => (held.size ? due.push(act) : act())
 
 // What an element is known by when it is made anew.
-const nameOf = (each) => each.id || each.getAttribute("href") || each.getAttribute("aria-label") || each.textContent
+const nameOf = (each) => each.dataset.key || each.id || each.getAttribute("href") || each.getAttribute("aria-label") || each.textContent
 
-// Put other elements in a place: what was unfolded is unfolded again, and what had the focus has it. Returns that, before and after.
-export function renew(place, ...elements) {
-  const before = place.contains(document.activeElement) ? document.activeElement : null
-  const unfolded = new Set([...place.querySelectorAll("details[open] > summary")].map(nameOf))
-  place.replaceChildren(...elements)
-  for (const each of place.querySelectorAll("summary")) if (unfolded.has(nameOf(each))) each.parentElement.open = true
-  const after = before && [...place.querySelectorAll(before.tagName)].find((each) => nameOf(each) === nameOf(before))
-  if (after) after.focus({ preventScroll: true })
-  return { before, after }
+// The elements of a place that hold what a person does, by what they are known by; of equal ones the last is the first, since new ones come before.
+function known(place) {
+  const found = new Map(), counts = new Map()
+  for (const each of [...place.querySelectorAll("summary, a, button, input, select, textarea, pre, [tabindex]")].reverse()) {
+    const name = `${each.tagName} ${nameOf(each)}`, count = counts.get(name) || 0
+    counts.set(name, count + 1)
+    found.set(`${name} ${count}`, each)
+  }
+  return found
 }
 
-// Show elements by their keys: one that is there stays as it is, with what is typed in it.
+// Where a text is in a place, counted from its beginning and from its end; null: no text of it is selected.
+function selectedIn(place) {
+  const selection = getSelection()
+  if (selection.isCollapsed || !selection.rangeCount || !place.contains(selection.getRangeAt(0).commonAncestorContainer)) return null
+  const range = selection.getRangeAt(0), before = range.cloneRange()
+  before.selectNodeContents(place)
+  before.setEnd(range.startContainer, range.startOffset)
+  return { text: range.toString(), start: before.toString().length, all: place.textContent.length }
+}
+
+// Select a text again where it is nearest to its place, if it is still there.
+function select(place, { text, start, all }) {
+  const whole = place.textContent, grown = whole.length - all
+  let best = -1, least = Infinity
+  for (let at = whole.indexOf(text); text && at >= 0; at = whole.indexOf(text, at + 1)) {
+    const far = Math.min(Math.abs(at - start), Math.abs(at - start - grown))
+    if (far < least) [best, least] = [at, far]
+  }
+  if (best < 0) return
+  const range = document.createRange(), walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT)
+  let passed = 0
+  for (let node = walker.nextNode(); node; passed += node.data.length, node = walker.nextNode()) {
+    if (passed <= best && best < passed + node.data.length) range.setStart(node, best - passed)
+    if (passed + node.data.length < best + text.length) continue
+    range.setEnd(node, best + text.length - passed)
+    break
+  }
+  getSelection().removeAllRanges()
+  getSelection().addRange(range)
+}
+
+// Draw a place anew by `put`: what had the focus has it again, with what is typed in it and its caret; what was unfolded is unfolded,
+// what was scrolled is scrolled, and what was selected is selected.
+function redrawn(place, put) {
+  const before = known(place), selected = selectedIn(place), active = document.activeElement || document.body
+  const rolled = [...before].filter(([, each]) => each.scrollTop || each.scrollLeft).map(([name, each]) => [name, each.scrollTop, each.scrollLeft])
+  put()
+  const after = known(place)
+  for (const each of place.querySelectorAll("input, textarea")) each.dataset.given ??= each.value
+  if (active.isConnected && place.contains(active)) active.focus({ preventScroll: true }) // it may have been moved
+  let isDone = active.isConnected
+  for (const [name, old] of before) {
+    const now = after.get(name)
+    if (!now || now === old) continue
+    if (old.tagName === "SUMMARY") now.parentElement.open = old.parentElement.open
+    if (old !== active || isDone) continue
+    isDone = true
+    now.focus({ preventScroll: true })
+    if (!("defaultValue" in old) || ["checkbox", "file"].includes(old.type)) continue
+    if (old.value !== old.dataset.given) now.value = old.value // it is being typed
+    if (now.value === old.value && old.selectionStart !== null) now.setSelectionRange(old.selectionStart, old.selectionEnd, old.selectionDirection)
+  }
+  for (const [name, top, left] of rolled) if (after.has(name)) Object.assign(after.get(name), { scrollTop: top, scrollLeft: left })
+  if (selected && (!getSelection().rangeCount || getSelection().getRangeAt(0).toString() !== selected.text)) select(place, selected)
+}
+
+// Put other elements in a place. Where several are drawn, each with a life of its own, `keep` does less.
+export function renew(place, ...elements) {
+  redrawn(place, () => place.replaceChildren(...elements))
+}
+
+// Show elements by their keys, each [key, made, version]: one that is there in this version stays as it is, with what is typed in it.
+// Returns whether one was made.
 export function keep(place, wanted) {
-  const known = new Map([...place.children].map((each) => [each.dataset.kept, each])), keys = new Set(wanted.map(([key]) => key))
-  for (const [key, each] of known) if (!keys.has(key)) each.remove()
-  wanted.forEach(([key, made], at) => {
-    const each = known.get(key) || made()
-    each.dataset.kept = key
-    if (place.children[at] !== each) place.insertBefore(each, place.children[at] || null)
+  const here = new Map([...place.children].map((each) => [each.dataset.key, each])), keys = new Set(wanted.map(([key]) => key))
+  const isSame = ([key, , version = ""]) => here.has(key) && here.get(key).dataset.version === version
+  if (place.children.length === wanted.length && wanted.every((each, at) => isSame(each) && place.children[at] === here.get(each[0]))) return false
+  redrawn(place, () => {
+    for (const each of [...place.children]) if (!keys.has(each.dataset.key)) each.remove()
+    wanted.forEach((one, at) => {
+      const [key, made, version = ""] = one, each = isSame(one) ? here.get(key) : made()
+      if (!isSame(one) && here.has(key)) here.get(key).replaceWith(each)
+      Object.assign(each.dataset, { key, version })
+      if (place.children[at] !== each) place.insertBefore(each, place.children[at] || null)
+    })
   })
+  return true
 }
 
 export const ago = (time) => new Date(time * 1000).toLocaleString()

@@ -1,9 +1,9 @@
 // The editor of a workflow file: its text, its graph, forms for nodes and edges, and what the check finds.
-import { button, details, make, parsed } from "./dom.js"
+import { afterPress, button, details, make, parsed, renew } from "./dom.js"
 import { emptyOf, Forms, settingsOf, wordsOf } from "./forms.js"
 import { GraphView, keyOf, shape } from "./graph.js"
 import { scopeOf } from "./run.js"
-import { empty, onKeys, page, problem, show, tried } from "./shell.js"
+import { empty, onKeys, page, problem, show } from "./shell.js"
 import { TextView } from "./textview.js"
 
 const WAIT = 250
@@ -184,7 +184,8 @@ class EditorPage {
       Object.assign(this, { problems, fixed, layout })
       if (graph) Object.assign(this, { plan: graph, drawn: text })
       this.isStale = !graph
-      this.draw()
+      this.drawStatus()
+      afterPress(() => asked === this.asked && this.draw())
     } catch (error) {
       problem(error)
     }
@@ -249,7 +250,7 @@ class EditorPage {
   draw() {
     this.drawStatus()
     this.view.mark(this.problems)
-    this.list.replaceChildren(...this.problems.map((each) => make("p", { class: `finding is-${each.severity}` },
+    renew(this.list, ...this.problems.map((each) => make("p", { class: `finding is-${each.severity}` },
       button(each.line ? `line ${each.line}` : each.where || this.name, () => each.line && this.view.goTo(each.line), { class: "link" }),
       ` ${each.severity}: ${each.message} ${each.hint} `, make("span", { class: "soft" }, each.id))))
     this.place.classList.toggle("is-stale", Boolean(this.isStale))

@@ -1,6 +1,6 @@
 // Evaluations that the journal keeps: the cases of a dataset with their scores, and two versions side by side.
-import { ago, block, button, details, difference, make, money, seconds, shown, since, table } from "./dom.js"
-import { empty, page, problem, show, tried } from "./shell.js"
+import { ago, block, button, details, make, money, renew, seconds, shown, since, table } from "./dom.js"
+import { empty, page, show, tried } from "./shell.js"
 
 const RESOURCES = { seconds, money: (value) => money(value) || "–", tokens: (value) => String(Math.round(value)) }
 const mean = (values) => values.reduce((all, each) => all + each, 0) / values.length
@@ -66,7 +66,7 @@ export async function evaluation(ids, isCurrent) {
   const isEqual = (name) => all.length === 2 && passes(all[0].report.trials[name] || []) === passes(all[1].report.trials[name] || []) && outputsOf(all[0], name) === outputsOf(all[1], name)
   const only = make("input", { type: "checkbox", id: "only", onchange: () => draw() })
   const place = make("div", { class: "scroll sides cases", role: "region", tabindex: 0, "aria-label": "cases" })
-  const draw = () => place.replaceChildren(table(["case", "input", "expected", ...all.map(({ name }) => name)], names.filter((name) => !only.checked || (all.length === 2 ? !isEqual(name) : !passes(all[0].report.trials[name] || []))).map((name) => [
+  const draw = () => renew(place, table(["case", "input", "expected", ...all.map(({ name }) => name)], names.filter((name) => !only.checked || (all.length === 2 ? !isEqual(name) : !passes(all[0].report.trials[name] || []))).map((name) => [
     make("th", { scope: "row" }, name), make("td", {}, short(unwrapped(all.map(({ report }) => report.inputs[name]).find((each) => each !== undefined)))), make("td", {}, name in expected ? short(expected[name]) : "–"),
     ...all.map(({ report }) => make("td", {}, cell(report.trials[name] || [], scorers))),
   ])))

@@ -1,7 +1,7 @@
 // Files that are given to runs, and what runs have written: seen, previewed and saved.
-import { block, button, make, sized, table } from "./dom.js"
+import { block, button, make, renew, sized, table } from "./dom.js"
 import { save } from "./report.js"
-import { page, problem, tried } from "./shell.js"
+import { page, tried } from "./shell.js"
 
 const MOST_SHOWN = 200_000 // bytes of a text in a preview
 const MOST_IMAGE = 8_000_000
@@ -69,7 +69,7 @@ export class FilesGiven {
   }
 
   draw() {
-    this.list.replaceChildren(...[...this.given].map(([name, { size, file_id }]) => make("li", {}, name, make("span", { class: "soft" }, ` ${file_id ? sized(size) : "is sent …"} `),
+    renew(this.list, ...[...this.given].map(([name, { size, file_id }]) => make("li", {}, name, make("span", { class: "soft" }, ` ${file_id ? sized(size) : "is sent …"} `),
       button("×", () => {
         this.given.delete(name)
         this.draw()

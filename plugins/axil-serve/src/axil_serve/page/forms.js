@@ -87,15 +87,12 @@ export class Forms {
     this.key = key
     const drafted = keyOf(path || []) === this.drawn ? DRAFTS.map((id) => [id, document.getElementById(id)?.value]) : []
     this.drawn = keyOf(path || [])
-    const { before, after } = renew(place, ...(path ? this.node(path, now, scope) : this.edge(now, scope)).filter(Boolean))
+    renew(place, ...(path ? this.node(path, now, scope) : this.edge(now, scope)).filter(Boolean))
     for (const [id, value] of drafted) { // what was chosen, and is not in the text yet
       const select = document.getElementById(id)
       if (select && [...select.options].some((each) => each.value === value)) select.value = value
     }
-    for (const each of place.querySelectorAll("input, textarea")) each.dataset.given = each.value
     if (view.fixed) for (const each of place.querySelectorAll("input, textarea, select, button")) each.disabled = true
-    if (!after) return
-    if (before.type !== "checkbox" && "defaultValue" in before && before.value !== before.dataset.given) after.value = before.value // it is being typed
   }
 
   node(path, node, scope) {

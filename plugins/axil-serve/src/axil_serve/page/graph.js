@@ -1,5 +1,6 @@
 // The graph of a plan as SVG, where the server's layout puts it; cycles and graphs inside nodes folded or open.
 // Only what is in sight is drawn; far away the nodes of one state are one shape.
+import { renew } from "./dom.js"
 
 const SVG = "http://www.w3.org/2000/svg"
 const LINE = 15
@@ -150,8 +151,10 @@ export class GraphView {
     )
     this.picture.addEventListener("click", (event) => this.scale < FAR && this.approach(event))
     this.size()
-    this.place.replaceChildren(this.picture)
+    const { key } = this.place.contains(document.activeElement) ? document.activeElement.dataset : {}
     this.paint()
+    renew(this.place, this.picture)
+    if (key && !this.place.contains(document.activeElement)) this.reveal(key, true) // it lies elsewhere now
   }
 
   // From far away a click goes near to the place.

@@ -145,6 +145,17 @@ export function folded(steps, upto, before = null) {
 export const placeOf = (steps, number) => steps.findLastIndex((each) => each.number <= number) + 1
 
 // A failure as the end of a run has it; `node` is the activation of the firing that failed.
+// The path of a node in a plan, also of one that is named without the cycles around it; null: it is not there.
+export function located(scope, [first, ...rest]) {
+  for (const node of scope.nodes) {
+    const found = node.name !== first ? null : !rest.length ? [] : node.inside && located(node.inside, rest)
+    if (found) return [first, ...found]
+    const inside = node.inside && node.inside.kind === "cycle" ? located(node.inside, [first, ...rest]) : null
+    if (inside) return [node.name, ...inside]
+  }
+  return null
+}
+
 function failureOf({ node, error, place }) {
   const parts = node.split("/"), name = parts.pop()
   return { path: pathOf(parts.filter((part) => !/^\d+$/.test(part)), name), activation: node, error, place }
@@ -265,15 +276,19 @@ function lastSent(run, path, before) {
   return carried[low - 1]
 }
 
-// What came in before a firing: of each edge that leads to its node, the last payload of its round.
-export function inputsOf(run, path, scope, before) {
+// What came in before a firing: of each edge that leads to its node, the last payload of its round; of one that its cycle or its
+// graph begins with, what came in there.
+export function inputsOf(run, plan, path, before) {
+  const around = path.slice(0, -1), name = path[path.length - 1], scope = plan ? scopeOf(plan, path) : null
   const found = []
-  for (const edge of scope ? leadingTo(scope, path[path.length - 1]) : []) {
-    const last = lastSent(run, [...path.slice(0, -1), edge.name], before)
+  for (const edge of scope ? leadingTo(scope, name) : []) {
+    const last = lastSent(run, [...around, edge.name], before) || lastSent(run, [...around, ownerOf(scope, edge.source), edge.name], before)
     if (last) found.push({ edge, payload: last.payload, at: last.step.at })
-    else if (edge.source === "@entry" && path.length === 1) found.push({ edge, payload: run.input, at: 0 })
+    else if (edge.source === "@entry" && !around.length) found.push({ edge, payload: run.input, at: 0 })
   }
-  return found
+  if (found.length || !scope || !around.length) return found
+  if (scope.kind === "cycle") return inputsOf(run, plan, [...around.slice(0, -1), name], before)
+  return leadingTo(scope, name).some((edge) => edge.source === "@entry") ? inputsOf(run, plan, around, before) : found
 }
 
 // The scope in which a path lies.

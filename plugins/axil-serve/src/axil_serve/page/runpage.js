@@ -1,11 +1,11 @@
 // One run: its graph, timeline, steps, costs, files, state and questions.
-import { afterPress, button, carried, difference, keep, legible, LongList, make, money, seconds, table } from "./dom.js"
+import { afterPress, button, carried, difference, keep, legible, LongList, make, money, renew, seconds, table } from "./dom.js"
 import { amounts, Details, failureDetail } from "./details.js"
 import { fillPictures, filesView } from "./files.js"
 import { GraphView, keyOf } from "./graph.js"
 import { answerFirst, questionCard } from "./question.js"
 import { markdownOf, save } from "./report.js"
-import { costs, folded, Live, partial, placeOf, scopeOf, states } from "./run.js"
+import { costs, folded, Live, located, partial, placeOf, scopeOf, states } from "./run.js"
 import { lost, may, onKeys, page, problem, show, tried } from "./shell.js"
 import { costTable, stateTable } from "./tables.js"
 import { Timeline } from "./timeline.js"
@@ -20,7 +20,7 @@ const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle
 export class RunPage {
   constructor(runId, info, plan, layout) {
     Object.assign(this, { runId, info, plan, steps: [], live: new Live(), chosen: null, isDue: false, upto: null, base: null,
-      view: "graph", run: null, moments: new Map(), due: [] })
+      view: "graph", run: null, whole: null, moments: new Map(), due: [] })
     this.head = make("header", { class: "run-head" })
     this.failure = make("div")
     this.questions = make("div")
@@ -57,7 +57,7 @@ export class RunPage {
     if (isTaken) return null
     const tab = Object.keys(this.views).find((name) => TAB_KEYS[name] === event.key)
     if (tab && !(event.key === "f" && event.target.dataset && event.target.dataset.key)) this.turn(tab)
-    else if (event.key === "x" && this.run.failures.length) this.toFailure(this.run.failures[0])
+    else if (event.key === "x" && this.whole.failures.length) this.toFailure(this.whole.failures[0])
     else if (event.key === "a") return answerFirst(this.questions, event)
     else if (PRESSED[event.key]) {
       const acts = document.querySelector(PRESSED[event.key])
@@ -69,9 +69,11 @@ export class RunPage {
 
   // Show where a run failed, with what the node had received.
   toFailure({ path }) {
+    this.toEnd()
     this.choose({ path, node: this.nodeAt(path) })
     if (this.graph) this.graph.reveal(keyOf(path))
-    this.detail.focus()
+    this.detail.focus({ preventScroll: true }) // it may be longer than the window: its beginning is shown
+    if (this.detail.getBoundingClientRect().top > innerHeight / 2) this.detail.scrollIntoView()
   }
 
   graphView(place) {
@@ -140,7 +142,7 @@ export class RunPage {
   }
 
   receive(kind, data) {
-    if (kind === "reset") Object.assign(this, { steps: [], run: null, live: new Live() })
+    if (kind === "reset") Object.assign(this, { steps: [], run: null, whole: null, live: new Live() })
     else if (kind === "connected") this.live = new Live(this.live.ended) // what is at work comes again
     else if (kind === "step") {
       this.steps.push(data)
@@ -182,12 +184,15 @@ export class RunPage {
     const step = this.steps[upto - 1]
     this.where.textContent = step ? `${upto} of ${this.steps.length}: ${step.kind === "ended" ? step.status : step.kind} ${step.activation} at ${seconds(step.at)}` : ""
     this.slider.setAttribute("aria-valuetext", this.where.textContent)
-    const run = this.run = folded(this.steps, upto, this.run)
+    // the head, the questions and the waterfall are those of the whole run, wherever the slider is
+    const whole = this.whole = folded(this.steps, this.steps.length, this.whole)
+    const run = this.run = this.isAtEnd ? whole : folded(this.steps, upto, this.run === whole ? null : this.run)
+    for (const each of this.plan ? whole.failures : []) each.path = located(this.plan, each.path) || each.path
     this.states = this.statesOf(run)
     if (this.isAtEnd) this.askForDue(run)
-    this.drawHead(run)
-    this.drawQuestions(run)
-    if (this.view === "timeline") this.timeline.show(run, this.plan)
+    this.drawHead(whole)
+    this.drawQuestions(whole)
+    if (this.view === "timeline") this.timeline.show(whole, this.plan)
     if (this.view === "steps" && !this.found) this.stepList.show(this.steps.length)
     if (this.view === "costs") this.drawCosts(run)
     if (this.view === "graph" && this.graph) this.graph.show(this.states, this.carried(run), this.isAtEnd && this.steps.at(-1)?.number > this.info.steps)
@@ -243,40 +248,39 @@ export class RunPage {
   }
 
   drawHead(run) {
-    const status = this.isAtEnd && this.isQueued ? "queued" : run.status
+    const status = this.isQueued ? "queued" : run.status
     const facts = [seconds(run.at), run.tokens ? `${run.tokens} tokens` : "", money(run.cost)].filter(Boolean).join(" · ")
     const cut = [...run.nodes.values()].filter((node) => node.kept < node.rounds)
-    const key = JSON.stringify([status, facts, run.error, cut.map((node) => [node.kept, node.rounds])])
-    if (key === this.headOf) return
-    this.headOf = key
-    const act = (text, path) => button(text, () => tried(async () => {
+    const act = (text, path, then) => button(text, () => tried(async () => {
       await page.server.post(`/runs/${this.runId}/${path}`)
-      page.open(this.runId)
+      await then()
     }))
     const isOver = OVER.includes(run.status), { session } = this.info
-    this.head.replaceChildren(
-      make("div", {}, make("h1", {}, `${this.info.workflow} `, make("span", { class: `status is-${status}` }, status)),
+    keep(this.head, [
+      ["facts", () => make("div", {}, make("h1", {}, `${this.info.workflow} `, make("span", { class: `status is-${status}` }, status)),
         make("p", { class: "soft facts" }, [make("code", {}, this.runId), `${this.info.begun ? ` · ${TIME.format(new Date(this.info.begun * 1000))}` : ""}`, facts ? ` · ${facts}` : "",
-          session ? [" · chat ", page.server.isExported ? session : make("a", { href: chatOf(this.info) }, session)] : ""])),
-      make("div", { class: "bar acts" },
-        ...(may("run") && !isOver ? [act("Cancel", "cancel")] : []),
-        ...(may("run") && isOver && run.status !== "done" ? [act("Resume", "resume")] : []),
+          session ? [" · chat ", page.server.isExported ? session : make("a", { href: chatOf(this.info) }, session)] : ""])), `${status} ${facts}`],
+      ["acts", () => make("div", { class: "bar acts" },
+        ...(may("run") && !isOver ? [act("Cancel", "cancel", () => {})] : []),
+        ...(may("run") && isOver && run.status !== "done" ? [act("Resume", "resume", () => this.again())] : []),
         ...(may("run") ? [button("Run again …", () => {
-          page.again = { workflow: this.info.workflow, input: this.run.input }
+          page.again = { workflow: this.info.workflow, input: this.whole.input }
           location.hash = "start"
         }, { class: "again" })] : []),
         this.savers(),
         ...(may("run") && isOver ? [this.removeButton()] : []),
         ...(this.info.forked_from && !page.server.isExported ? [make("a", { class: "compare",
-          href: `#compare=${encodeURIComponent(this.info.forked_from)},${encodeURIComponent(this.runId)}` }, "compare with the run it was forked from")] : [])),
-      ...cut.map((node) => make("p", { class: "notice" }, `Of the ${node.rounds} rounds of ${node.path.join(" / ")} the journal keeps ${node.kept} one by one: `
-        + "what the others said is not here. Rounds, tokens, money and time count all of them.")),
-    )
+          href: `#compare=${encodeURIComponent(this.info.forked_from)},${encodeURIComponent(this.runId)}` }, "compare with the run it was forked from")] : [])), isOver ? run.status : ""],
+      ...(this.plan || page.server.isExported ? [] : [["elsewhere", () => make("p", { class: "notice" }, "The workflow of this run is not served here: it cannot be drawn, resumed or forked, "
+        + "and what is answered waits for a server or a worker that has it.")]]),
+      ...cut.map((node) => [keyOf(node.path), () => make("p", { class: "notice" }, `Of the ${node.rounds} rounds of ${node.path.join(" / ")} the journal keeps ${node.kept} one by one: `
+        + "what the others said is not here. Rounds, tokens, money and time count all of them."), `${node.rounds} ${node.kept}`]),
+    ])
     // why it went wrong stands above everything else
     const isWrong = run.error && run.status !== "paused"
-    this.failure.replaceChildren(...(!isWrong ? [] : run.failures.length ? run.failures.slice(0, 5).map((each) => make("section", { class: "card wrong", "aria-label": `failure of ${each.activation}` },
-      make("h2", {}, button(each.path.join(" / "), () => this.toFailure(each), { class: "link" }), " failed"), ...failureDetail(each)))
-      : [make("section", { class: "card wrong", "aria-label": "failure" }, make("p", { class: "lines" }, run.error))]))
+    keep(this.failure, !isWrong ? [] : run.failures.length ? run.failures.slice(0, 5).map((each, at) => [`${at} ${each.activation}`, () => make("section", { class: "card wrong", "aria-label": `failure of ${each.activation}` },
+      make("h2", {}, button(each.path.join(" / "), () => this.toFailure(each), { class: "link" }), " failed"), ...failureDetail(each)), each.error])
+      : [["", () => make("section", { class: "card wrong", "aria-label": "failure" }, make("p", { class: "lines" }, run.error)), run.error]])
   }
 
   // The run as a file of Markdown, JSON or HTML, the last of which needs no server.
@@ -284,7 +288,7 @@ export class RunPage {
     const name = this.runId
     const saver = (title, act) => button(title, () => tried(act), { class: `small ${title.toLowerCase()}` })
     return make("span", { class: "group", role: "group", "aria-label": "save the run" }, make("span", { class: "soft" }, "Save "),
-      saver("Markdown", () => save(`${name}.md`, "text/markdown", markdownOf(this.info, this.run))),
+      saver("Markdown", () => save(`${name}.md`, "text/markdown", markdownOf(this.info, this.whole))),
       saver("JSON", () => save(`${name}.json`, "application/json", JSON.stringify({ run: this.info, steps: this.steps }, null, 1))),
       page.server.isExported ? null : saver("HTML", async () => save(`${name}.html`, "text/html", await (await page.server.ask(`/runs/${encodeURIComponent(name)}/export`)).text())))
   }
@@ -318,14 +322,14 @@ export class RunPage {
     const rows = [...run.nodes.values()].map((node) => [
       make("td", {}, button(node.path.join(" / "), () => this.choose({ path: node.path, node: this.nodeAt(node.path) }))),
       (this.states.get(keyOf(node.path)) || node).state, amounts(node)])
-    this.list.replaceChildren(table(["node", "state", "used"], rows))
+    renew(this.list, table(["node", "state", "used"], rows))
   }
 
   drawCosts(run) {
     const key = `${run.count}`
     if (key === this.costsOf) return
     this.costsOf = key
-    this.views.costs.replaceChildren(costTable(costs(run, this.plan), (each) => this.choose({ path: each.path, node: this.nodeAt(each.path) })),
+    renew(this.views.costs, costTable(costs(run, this.plan), (each) => this.choose({ path: each.path, node: this.nodeAt(each.path) })),
       make("p", { class: "soft" }, "Time is from the last input of a firing to its end. A node that holds a graph has the time of what is inside."))
   }
 
@@ -333,7 +337,7 @@ export class RunPage {
     this.chosen = what
     if (this.graph) this.graph.choose(what && what.path ? what.path : null)
     this.detail.replaceChildren()
-    this.detailOf = ""
+    this.details.edited.clear()
     if (what) this.drawDetail()
     else if (this.run) this.drawOverview(this.run)
     if (what && matchMedia("(max-width: 800px)").matches) this.detail.scrollIntoView({ behavior: "smooth" })
@@ -341,12 +345,9 @@ export class RunPage {
 
   // What is shown while no node is chosen: what the run received, and what came of it.
   drawOverview(run) {
-    const key = `overview ${run.input === null} ${run.status} ${run.failures.length}`
-    if (key === this.detailOf) return
-    this.detailOf = key
     const parts = [["Input", run.input], ["Output", run.output]].filter(([, value]) => value !== null && value !== undefined)
-    this.detail.replaceChildren(...parts.flatMap(([name, value]) => [make("h2", {}, name), carried(value)]).flat(), this.hint())
-    fillPictures(this.runId, this.detail)
+    const made = ([name, value]) => [name, () => make("div", {}, make("h2", {}, name), carried(value)), run.status]
+    if (keep(this.detail, [...parts.map(made), ["hint", () => this.hint()]])) fillPictures(this.runId, this.detail)
   }
 
   hint() {
@@ -355,17 +356,7 @@ export class RunPage {
 
   drawDetail() {
     const what = this.chosen
-    if (this.detail.querySelector("textarea")) return // an edit is under way
-    const firings = what.path ? this.run.nodes.get(keyOf(what.path)) : null
-    const live = [...this.live.firings.values()].filter((each) => what.path && keyOf(each.path) === keyOf(what.path))
-    const key = JSON.stringify([what.edge ? this.run.count : 0, this.run.status, what.path && (this.states.get(keyOf(what.path)) || {}).state, firings && this.run.firings(firings).map((each) => each.parts.length),
-      live.map((each) => [each.chunks.length, each.chunks[each.chunks.length - 1], each.state])])
-    if (key === this.detailOf) return
-    this.detailOf = key
-    const opened = namesOf(this.detail).filter(([each]) => each.open).map(([, name]) => name)
-    this.detail.replaceChildren(...(what.edge ? this.details.edge(what) : this.details.node(what)).flat(Infinity).filter(Boolean))
-    for (const [each, name] of namesOf(this.detail)) if (opened.includes(name)) each.open = true
-    fillPictures(this.runId, this.detail)
+    if (keep(this.detail, what.edge ? this.details.edge(what) : this.details.node(what))) fillPictures(this.runId, this.detail)
   }
 
   async moment(id) {
@@ -398,9 +389,9 @@ export class RunPage {
       this.draw()
     } })
     const next = now.due.length ? make("p", { class: "soft" }, `next: ${now.due.map((each) => each.activation).join(", ")}`) : null
-    this.stateView.replaceChildren(make("h2", {}, `State after step ${end.number}`),
+    afterPress(() => renew(this.stateView, make("h2", {}, `State after step ${end.number}`),
       make("div", { class: "bar" }, make("label", { for: "base" }, "differences from step"), from),
-      ...[base ? this.between(base, end) : null, next].filter(Boolean), stateTable(now.state, before ? before.state : null))
+      ...[base ? this.between(base, end) : null, next].filter(Boolean), stateTable(now.state, before ? before.state : null)))
   }
 
   // What happened between two steps, in one line.
@@ -412,16 +403,6 @@ export class RunPage {
     const named = more.length > 12 ? [...more.slice(0, 12), `${more.length - 12} more`] : more
     return make("p", {}, `Since step ${first.number}: ${named.join(", ") || "nothing"}; ${used.filter(Boolean).join(" · ")}`)
   }
-}
-
-// What can be unfolded in a place, by its title and how many of that title come behind it: newer ones come first.
-function namesOf(place) {
-  const counts = new Map()
-  return [...place.querySelectorAll("details")].reverse().map((each) => {
-    const title = each.querySelector("summary").textContent, count = counts.get(title) || 0
-    counts.set(title, count + 1)
-    return [each, `${title} ${count}`]
-  })
 }
 
 // For each edge of a plan: its key, that of its source, and where it is recorded if it leaves a cycle.
@@ -448,8 +429,13 @@ export async function openRun(runId, at, leaving) {
   if (stop.signal.aborted) return // another page was opened meanwhile
   const view = new RunPage(runId, info, plan, layout)
   document.title = `axil: ${info.workflow} ${runId}`
-  await page.server.follow(runId, (kind, data) => {
+  view.again = async () => { // it is resumed: what is new comes behind what is here
+    view.info = await page.server.get(path)
+    await follow()
+  }
+  const follow = () => page.server.follow(runId, (kind, data) => {
     view.receive(kind, data)
     if (at && kind === "step" && data.number === at) requestAnimationFrame(() => view.goTo(placeOf(view.steps, at) - 1))
-  }, stop.signal, lost)
+  }, stop.signal, lost, view.steps.at(-1)?.id)
+  await follow()
 }

@@ -1,5 +1,5 @@
 // The list of runs: filters, searches, and runs to be compared.
-import { ago, button, LongList, make, money, seconds, since } from "./dom.js"
+import { ago, button, keep, LongList, make, money, seconds, since } from "./dom.js"
 import { takeDrops } from "./files.js"
 import { empty, lost, may, onKeys, page, show, tried, waiting } from "./shell.js"
 
@@ -34,11 +34,12 @@ export async function listRuns(wanted, isCurrent, leaving) {
     found = runs.filter((run) => JSON.stringify(run).toLowerCase().includes(text))
     count.textContent = runs.length ? `${found.length} of ${runs.length}` : ""
     heads.hidden = list.place.hidden = !found.length
-    none.replaceChildren(...(found.length ? [] : [status.value || workflow.value || search.value
-      ? empty("No run fits", make("p", {}, "Choose another status or workflow, or clear the filter."))
-      : empty("No runs yet", make("p", {}, "A run is one way of an input through a workflow. It is kept in the journal, so it can be looked at, answered, continued and changed later."),
+    const isFiltered = Boolean(status.value || workflow.value || search.value)
+    keep(none, found.length ? [] : [isFiltered
+      ? ["filtered", () => empty("No run fits", make("p", {}, "Choose another status or workflow, clear the filter, or search in what runs said."))]
+      : ["", () => empty("No runs yet", make("p", {}, "A run is one way of an input through a workflow. It is kept in the journal, so it can be looked at, answered, continued and changed later."),
         may("run") ? make("p", {}, make("a", { href: "#start", class: "primary" }, "Start the first one")) : null,
-        make("p", { class: "soft" }, "A run of ", make("code", {}, "axil run … --journal"), " on the same journal shows up here, too."))]))
+        make("p", { class: "soft" }, "A run of ", make("code", {}, "axil run … --journal"), " on the same journal shows up here, too."))]])
     list.show(found.length)
   }
   const status = make("select", { id: "status", onchange: () => again() }, make("option", { value: "" }, "any"),
@@ -103,11 +104,11 @@ export async function listRuns(wanted, isCurrent, leaving) {
       location.hash = "start"
     })
   }
-  let at = -1
   onKeys((event, isTaken) => { // from run to run
     const by = isTaken ? 0 : { j: 1, k: -1 }[event.key]
     if (!by || !found.length) return
-    at = Math.min(found.length - 1, Math.max(0, at + by))
+    const row = document.activeElement.closest("[data-at]") // newer runs may have come before it
+    const at = Math.min(found.length - 1, Math.max(0, (row ? Number(row.dataset.at) : -1) + by))
     list.reveal(at)
     list.draw()
     list.place.querySelector(`#row-${at} a`).focus({ preventScroll: true })

@@ -37,9 +37,9 @@ export class Server {
   }
 
   // Call `receive(kind, data)` for each event until the run has ended, and connect again behind the last one when the
-  // connection breaks. `told(true)`: it is lost; `told(false)`: it is there again. Throws Refused.
-  async follow(runId, receive, signal, told = () => {}) {
-    let last = "", wait = 500
+  // connection breaks. `told(true)`: it is lost; `told(false)`: it is there again. `last`: the event behind which it begins. Throws Refused.
+  async follow(runId, receive, signal, told = () => {}, last = "") {
+    let wait = 500
     while (!signal.aborted) {
       const own = new AbortController(), stop = () => own.abort()
       let silent, dead

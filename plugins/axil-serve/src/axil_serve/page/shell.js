@@ -111,6 +111,12 @@ export async function tried(act) {
   }
 }
 
+// Go to another place; what waits for it is over when this one is not shown any more. A press may come before.
+export const turnTo = (place) => new Promise((done) => {
+  window.addEventListener("hashchange", done, { once: true })
+  location.hash = place
+})
+
 // An act that is not begun again while it is under way.
 export function once(act) {
   let isUnderWay = false

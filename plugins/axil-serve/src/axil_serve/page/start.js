@@ -1,7 +1,7 @@
 // The form that starts a run, made from the inputs of its workflow.
 import { button, make, parsed } from "./dom.js"
 import { FilesGiven, takeDrops } from "./files.js"
-import { empty, may, once, page, problem, show, tried } from "./shell.js"
+import { empty, may, once, page, show, tried, turnTo } from "./shell.js"
 
 // What an input may be: a choice of words, a text, a number, or anything else, written as JSON.
 export function kindOf(schema, defs = {}) {
@@ -137,7 +137,7 @@ export async function start(name, isCurrent) {
     if (files.ids.length) body.files = files.ids
     const { run_id } = await page.server.post("/runs", body)
     sessionStorage.setItem("axil-last", which.value)
-    location.hash = `run=${run_id}`
+    await turnTo(`run=${run_id}`)
   }))
   show(make("h1", {}, again ? "Run again, with changes" : "Start a run"),
     make("form", { class: "start", onsubmit: (event) => {

@@ -29,8 +29,13 @@ export class TextView {
 
   set text(text) {
     if (this.area.value !== text) {
-      const { scrollTop, scrollLeft } = this.area
+      const { scrollTop, scrollLeft, selectionStart, selectionEnd, value } = this.area, grown = text.length - value.length
+      let same = 0
+      while (same < text.length && text[same] === value[same]) same += 1
+      // the caret stays at its letters: what was changed lies before it or behind it
+      const moved = (at) => (at <= same ? at : Math.max(same, at + grown))
       this.area.value = text
+      this.area.setSelectionRange(moved(selectionStart), moved(selectionEnd))
       Object.assign(this.area, { scrollTop, scrollLeft })
     }
     this.counted()
