@@ -138,8 +138,7 @@ class QuickMachine(Machine):
         """
         node = task.node
         carried: list[object] = []
-        is_plain, arc = True, node.out[0]
-        used = 0
+        is_plain, arc, used = True, node.out[0], 0
         seen: set[int] = set()
         try:
             for arc in node.out:

@@ -179,11 +179,11 @@ async def filed(reply: Reply, workspace: Path | None) -> Reply:
     return replace(reply, parts=tuple(parts), extra=_each(reply.extra, name))
 
 
-async def filed_result(content: Any, workspace: Path | None) -> Any:
+async def filed_result(content: object, workspace: Path | None) -> object:
     """Return the result of a tool, with its images and recordings in files, as ``filed``."""
     if not isinstance(content, list):
         return content
-    return (await _written(cast("list[Any]", content), workspace))[0]
+    return (await _written(cast("list[object]", content), workspace))[0]
 
 
 async def _written(

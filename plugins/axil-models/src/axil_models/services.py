@@ -444,7 +444,7 @@ class Service(Generic[C]):
             raise self.failed(whole)
         return whole
 
-    def refused(self, status: int, body: Any, headers: Mapping[str, str] | None) -> ModelError:
+    def refused(self, status: int, body: object, headers: Mapping[str, str] | None) -> ModelError:
         """Return the error of an answer with an error's status and this body."""
         error, transient = error_in(body), None
         no_money = not _POOR.isdisjoint(str(_entry(error, key)) for key in ("code", "type"))
@@ -496,18 +496,18 @@ class Service(Generic[C]):
         return False
 
 
-def error_in(body: Any) -> Any:
+def error_in(body: object) -> object:
     """Return the error in the body of an answer, however the service wraps it.
 
     >>> error_in([{"error": {"message": "slow down"}}])
     {'message': 'slow down'}
     """
-    listed = cast("list[Any]", body) if isinstance(body, list) else [body]
+    listed = cast("list[object]", body) if isinstance(body, list) else [body]
     error = listed[0] if len(listed) == 1 else listed  # Google's
     return _entry(error, "error") or error
 
 
-def said_in(error: Any) -> Any:
+def said_in(error: object) -> object:
     """Return the message in an error, under ``message``, ``detail`` or ``error``, also nested."""
     for name in ("message", "detail", "error"):
         if inner := _entry(error, name):
@@ -525,23 +525,23 @@ def ended(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…", "。")) else f"{text}."
 
 
-def _wait_in(error: Any) -> float | None:
+def _wait_in(error: object) -> float | None:
     """Return how long an error asks to wait in its body: ``retryDelay`` of Google, the headers that
     OpenRouter has there; None: it does not say.
     """
-    details: Any = _entry(error, "details")
-    for hint in cast("list[Any]", details if isinstance(details, list) else []):
+    details = _entry(error, "details")
+    for hint in cast("list[object]", details) if isinstance(details, list) else ():
         if found := _SECONDS.fullmatch(str(_entry(hint, "retryDelay"))):
             return float(found[1])
-    headers: Any = _entry(_entry(error, "metadata"), "headers")
+    headers = _entry(_entry(error, "metadata"), "headers")
     if not isinstance(headers, Mapping):
         return None
-    given = cast("Mapping[Any, Any]", headers).items()
+    given = cast("Mapping[object, object]", headers).items()
     return retry_after_seconds({str(name).lower(): str(value) for name, value in given})
 
 
-def _entry(data: Any, name: str) -> Any:
-    return cast("Mapping[str, Any]", data).get(name) if isinstance(data, Mapping) else None
+def _entry(data: object, name: str) -> object:
+    return cast("Mapping[str, object]", data).get(name) if isinstance(data, Mapping) else None
 
 
 def _is_page(headers: Mapping[str, str]) -> bool:
