@@ -262,10 +262,10 @@ def echoing(said: str, *, fails: bool = False) -> Any:
             raise ValueError(said)
         return said
 
-    return talking(say)
+    return talking(say, "failing" if fails else "flow")
 
 
-def talking(body: Callable[[Context], str]) -> Any:
+def talking(body: Callable[[Context], str], name: str = "flow") -> Any:
     """Return a workflow of one node, which gives a text."""
 
     class Talk:
@@ -273,7 +273,7 @@ def talking(body: Callable[[Context], str]) -> Any:
             """Give it."""
             return body(ctx)
 
-    graph = RootGraph("flow", state="messages")
+    graph = RootGraph(name, state="messages")
     graph.create_node(Talk, name="say")
     graph.edge_from_entry("say")
     graph.edge_to_exit("say")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import aclosing
+from contextlib import aclosing, closing
 
 from axil import Activation, Context, RootGraph
 from axil_journals import Entry, MemoryJournal
@@ -12,6 +12,7 @@ from axil_serve import Caller, RunService
 from axil_serve.app import SILENCE, _Api
 from axil_serve.feed import MOST_CHUNKS, Feed
 from axil_serve.service import StreamEvent
+from axil_sqlite import SqliteJournal
 
 from .conftest import ADA, ALL, BEN, as_caller, events_of, greeting, refund, served, serving
 
@@ -230,6 +231,43 @@ def test_runs_of_another_process_are_followed_by_reading_the_journal():
     kinds = asyncio.run(followed())
     assert "answer" in kinds
     assert kinds[-1] == "ended"
+
+
+def test_a_step_after_which_another_process_waits_long_is_followed_at_once(tmp_path, monkeypatch):
+    """Though its journal writes the time of a run at work once a while."""
+    monkeypatch.setattr("axil_sqlite.writer.FRESH", 600.0)
+
+    async def followed():
+        seen = {"run": asyncio.Event(), "first": asyncio.Event()}
+
+        async def first(inputs):
+            await seen["run"].wait()
+            return inputs
+
+        async def second(inputs):
+            await seen["first"].wait()
+            return inputs
+
+        graph = RootGraph("long")
+        graph.create_node(first, name="first")
+        graph.create_node(second, name="second")
+        graph.edge_from_entry("first", {"n": ""})
+        graph.create_edge("first", "second", {"n": ""})
+        graph.edge_to_exit("second", {"n": ""})
+        with closing(SqliteJournal(tmp_path)) as one, closing(SqliteJournal(tmp_path)) as two:
+            run = graph.build().start({"n": 1}, journal=one, run_id="long")
+            other = RunService(two, watch_only=True, poll_seconds=0.001)
+            boss = Caller(name="boss", sees_all=True)
+            async with asyncio.timeout(60):
+                ended = asyncio.ensure_future(run.result())
+                while not two.infos(["long"]):  # noqa: ASYNC110 - there is no event for it
+                    await asyncio.sleep(0.001)
+                async for event in other.stream(boss, "long"):
+                    if event.kind == "step":
+                        seen.get(event.data["activation"] or event.data["kind"], seen["run"]).set()
+                return (await ended).status
+
+    assert asyncio.run(followed()) == "done"
 
 
 def test_a_caller_that_sees_all_sees_runs_that_no_server_started(client, journal):

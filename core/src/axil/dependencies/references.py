@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
     """A setting whose value names another component, or holds a graph."""
 

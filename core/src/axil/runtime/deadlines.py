@@ -28,7 +28,7 @@ def wall_time(clock: Clock) -> float:
     return time.time() if given is None else float(given())
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True)
 class Deadline:
     """The deadline of a question, as one process sees it."""
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Keys = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Misfit:
     """One thing in plain data that does not fit a pydantic model."""
 

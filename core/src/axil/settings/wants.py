@@ -116,7 +116,7 @@ def note_want(want: Want) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True)
 class Gathering:
     """The wants that are gathered while a plan is made, as the compiler meets them."""
 

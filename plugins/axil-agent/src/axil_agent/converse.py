@@ -71,7 +71,7 @@ fails the node.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatOptions:
     """The settings of a conversation."""
 
@@ -90,7 +90,7 @@ class ChatOptions:
     on_reply: OnReply | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The result of a conversation."""
 

@@ -54,7 +54,7 @@ def models_through(change: Through) -> Generator[None]:
         _through.reset(token)
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True)
 class _Held:
     """Models with open connections on one event loop."""
 

@@ -41,7 +41,7 @@ def description(given: object) -> str:
     return str(given or "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wiring:
     """The facts about an agent's place in a graph."""
 
@@ -73,7 +73,7 @@ class Wiring:
         return {**self.needed, **{k: v for k, v in self.pushed.items() if k not in self.needed}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
     """The templates of an agent's prompts, and how they are used."""
 

@@ -67,7 +67,7 @@ class Exit(IntEnum):
         }[status]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """The session of a sub-command: components under the policy in force, and streams."""
 

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 _KIND: Final = "options"
 
 
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(slots=True, kw_only=True)
 class Launch:
     """A run that is about to be made; options change it before it begins."""
 
@@ -96,7 +96,7 @@ class Option(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
     """An option that was typed."""
 

@@ -44,7 +44,7 @@ MAX_DIGITS: Final = 400
 """Digits."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """Plain data (text, numbers, booleans, None, lists, mappings with text keys) and where each
     part of it was written.
@@ -360,7 +360,7 @@ _FILLED: Final = re.compile(r"\b(?:basic|bearer)\s+\$\{|://[^/\s@]*\$\{[^/\s]*@"
 PLACEHOLDER: Final = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True)
 class Resolved:
     """A document without placeholders."""
 

@@ -50,7 +50,7 @@ FORWARDING: Final = ("passthrough",)
 """Node types that send on the messages that came, with their marks."""
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True)
 class _Received:
     """The requirements of edges on one node."""
 

@@ -66,7 +66,7 @@ def match_path(path: str, names: Sequence[str]) -> bool:
     return _pattern(path).fullmatch("".join(f"{name}>" for name in names)) is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Rule:
     """Settings for nodes that are chosen."""
 
@@ -99,7 +99,7 @@ class _Rule:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Around:
     """The rules and names that hold at one place of the document."""
 

@@ -97,6 +97,11 @@ class RunInfo:
     None: it has ended, or waits for a person. Journals that engines do not share say None.
     """
 
+    @property
+    def revision(self) -> tuple[str, float, int]:
+        """What changes with each entry, and with each change of the facts."""
+        return self.status, self.touched, self.entries
+
 
 class JournalWriter(Protocol):
     """One run's part of a journal, held by the process that runs it.

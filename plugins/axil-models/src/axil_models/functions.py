@@ -70,7 +70,7 @@ def _is_function(given: object) -> bool:
     return inspect.isroutine(given) or isinstance(given, functools.partial)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True)
 class _Interface:
     """The interface of a tool, as a signature and a docstring say it."""
 

@@ -59,8 +59,8 @@ class _Watched:
     configs: dict[tuple[str, str], TaskPushNotificationConfig] = field(
         default_factory=dict[tuple[str, str], TaskPushNotificationConfig]
     )
-    seen: tuple[str, float] = ("", 0.0)
-    """The status and the time of the run when its task was sent last."""
+    seen: tuple[str, float, int] | None = None
+    """The revision of the run when its task was sent last."""
     sending: asyncio.Task[None] | None = None
 
 
@@ -124,7 +124,7 @@ class Push:
         while self._watched:
             with suppress(AxilError):  # the journal cannot be read now
                 for info in await service.read(service.journal.infos, list(self._watched)):
-                    watched, seen = self._watched.get(info.run_id), (info.status, info.touched)
+                    watched, seen = self._watched.get(info.run_id), info.revision
                     if watched is None or watched.sending is not None or watched.seen == seen:
                         continue
                     watched.seen = seen

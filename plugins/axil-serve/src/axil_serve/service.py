@@ -204,7 +204,7 @@ class RunService:
         self._found: dict[str, Workflow] = {}
         self._layouts = Layouts()
         self._facts: dict[str, tuple[object, dict[str, Any]]] = {}  # by run, with when it changed
-        self._asked: dict[str, tuple[float, list[dict[str, Any]]]] = {}  # as _facts
+        self._asked: dict[str, tuple[object, list[dict[str, Any]]]] = {}  # as _facts
         self._owners: dict[str, dict[str, Any]] = {}  # the part of serve in the origin, by run
         self._owning = threading.Lock()
         self._tidied = 0.0  # what was last touched before that and is not of a server stays
@@ -313,7 +313,7 @@ class RunService:
         found: list[dict[str, Any]] = []
         for run in runs:
             name, known = run["run_id"], self._facts.get(run["run_id"])
-            changed = (run["touched"], run["status"])
+            changed = (run["status"], run["touched"], run["steps"])
             is_long = run["steps"] > _LONG and run["status"] not in OVER
             if known is None or (known[0] != changed and not is_long):
                 try:
@@ -331,12 +331,12 @@ class RunService:
         """Return the open questions of the paused runs that the caller sees, as many as fit."""
         found: list[dict[str, Any]] = []
         for run in self.list(caller, status="paused"):
-            name, touched = run["run_id"], run["touched"]
-            if self._asked.get(name, (0.0,))[0] != touched:
+            name, changed = run["run_id"], (run["touched"], run["steps"])
+            if name not in self._asked or self._asked[name][0] != changed:
                 every = open_questions(self._entries(name))
                 shown = [question_data(each) for each in every if each.kind != "timer"]
-                self._asked[name] = (touched, shown)
-            about = {"run_id": name, "workflow": run["workflow"], "touched": touched}
+                self._asked[name] = (changed, shown)
+            about = {"run_id": name, "workflow": run["workflow"], "touched": run["touched"]}
             asked = [question_for(each, caller.rights) for each in self._asked[name][1]]
             found += [{**about, "question": each} for each in asked]
             if len(found) >= _MOST_QUESTIONS:
@@ -482,7 +482,7 @@ class RunService:
         self, run_id: str, after: str, *, live: bool
     ) -> AsyncGenerator[Sequence[StreamEvent]]:
         seen: set[str] = set()  # keys of entries
-        number, touched, is_first, is_stale = 0, 0.0, True, False
+        number, is_first, is_stale, revision = 0, True, False, None
         is_awake = False  # it has ended, and was resumed: an engine is about to take it
         taken: Sequence[FeedEvent] = ()
         with self.feed.follow(run_id) as follower:
@@ -493,8 +493,8 @@ class RunService:
                 # what waits comes first: the record may have the end already
                 if is_first or not (taken or follower.waiting):
                     info = await self.read(self._info, run_id)
-                    is_stale = is_stale or info.touched != touched or is_awake
-                    touched = info.touched
+                    is_stale = is_stale or info.revision != revision or is_awake
+                    revision = info.revision
                     is_awake = info.status in OVER and not self.engine.has_ended(info)
                 if is_stale:
                     is_stale = False

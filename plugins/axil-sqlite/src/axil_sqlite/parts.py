@@ -74,7 +74,7 @@ Seal = Callable[[bytes, bytes], bytes]
 """``seal`` or ``open`` of a cipher."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True)
 class Pieces:
     """A body that was cut."""
 

@@ -82,7 +82,7 @@ class Taker(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """The runs that an engine can take."""
 
@@ -173,7 +173,7 @@ class Wanted:
                 yield run
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True)
 class _QueueRows:
     """The ``QueueRows`` of one queue, in a transaction."""
 

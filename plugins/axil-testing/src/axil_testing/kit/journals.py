@@ -277,8 +277,12 @@ class JournalKit(QueueLaws, Kit):
                 "it lists runs with a status that they do not have",
             )
             writer = journal.open(b)
-            writer.append(Entry("clock", data={"call": 1, "value": 1.0}))
-            await _kept(writer)
+            seen = {journal.infos([b])[0].revision}
+            for call in (1, 2):
+                writer.append(Entry("clock", data={"call": call, "value": 1.0}))
+                await _kept(writer)
+                seen.add(journal.infos([b])[0].revision)
+            require(len(seen) == 3, "the facts about a run do not tell of each of its entries")
             _raises(lambda: journal.forget(b), "AX506", "a run that is at work is forgotten")
             writer.close()
             journal.forget(a)
@@ -287,7 +291,7 @@ class JournalKit(QueueLaws, Kit):
                 "a run that was forgotten is still known",
             )
             require(
-                len(await self.kept(journal, b)) == 2, "forgetting one run takes entries of another"
+                len(await self.kept(journal, b)) == 3, "forgetting one run takes entries of another"
             )
             _raises(
                 lambda: journal.forget(a),
