@@ -99,7 +99,7 @@ class RunInfo:
 
     @property
     def revision(self) -> tuple[str, float, int]:
-        """What changes with each entry, and with each change of the facts."""
+        """The facts of which at least one changes with each entry."""
         return self.status, self.touched, self.entries
 
 
