@@ -7,6 +7,7 @@ import json
 import pytest
 
 from axil_serve import Access, Limits
+from axil_serve.app import PAGE
 from axil_serve.errors import Unserved
 
 from .conftest import ADA, BEN, EVE, as_caller, served
@@ -116,6 +117,15 @@ def test_requests_beyond_the_rate_wait_and_each_token_has_its_own(journal):
         statuses = [client.get("/v1/me").status_code for _ in range(3)]
         assert statuses == [200, 200, 429]
         assert client.get("/v1/me", headers=as_caller(BEN)).status_code == 200
+
+
+def test_the_files_of_the_page_count_as_one_request_together(journal):
+    """A team behind one address opens the page many times; a flood of it is refused, too."""
+    with served(journal, limits=Limits(requests_per_minute=0.001, burst=2)) as client:
+        page = ["/", *(f"/page/{name}" for name in PAGE if name != "index.html")]
+        for _ in range(2):
+            assert {client.get(path).status_code for path in page} == {200}
+        assert client.get("/").status_code == 429
 
 
 def test_a_file_of_tokens_is_read_strictly(tmp_path):

@@ -190,9 +190,9 @@ def app_of(
         limits=limits,
         hosts=hosts,
         origins=origins,
-        public=_is_public
+        public=_public
         if sign_in is None
-        else lambda path: _is_public(path) or sign_in.is_public(path),
+        else lambda path: _public(path) or float(sign_in.is_public(path)),
         sign_in=sign_in,
         secrets=secrets,
         refused=_noted(service),
@@ -201,8 +201,9 @@ def app_of(
     )
 
 
-def _is_public(path: str) -> bool:
-    return path == "/" or path.startswith("/page/")
+def _public(path: str) -> float:
+    """Return how much of a request a path counts: all files of the page together are one."""
+    return 1 / len(PAGE) if path == "/" or path.startswith("/page/") else 0.0
 
 
 # ---------------------------------------------------------------------------------- the page

@@ -68,7 +68,7 @@ class Guard:
         limits: Limits,
         hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
-        public: Callable[[str], bool] = lambda path: False,
+        public: Callable[[str], float] = lambda path: 0.0,
         is_upload: Callable[[str], bool] = lambda path: False,
         is_verbatim: Callable[[str], bool] = lambda path: False,
         sign_in: SignIn | None = None,
@@ -81,7 +81,8 @@ class Guard:
         Args:
             hosts: further names of this server, without a port, beside those of the loopback.
             origins: of web pages on other hosts that may ask; the server's own page always may.
-            public: whether a path is served without a token.
+            public: how much of a request a path counts that is served without a token; 0: it needs
+                one.
             is_upload: whether a path takes files.
             is_verbatim: whether a path gives texts that come back from there, and so are given as
                 they are; all others are given without the secrets of the process.
@@ -124,17 +125,17 @@ class Guard:
             await _refuse(send, 403, "AX963", "web pages of this origin may not use this server.")
             return
         client = (scope.get("client") or ("",))[0]
-        if self._public(scope["path"]):
+        if part := self._public(scope["path"]):
             caller, key, share = None, f"public {client}", 1.0
         else:
             caller = await self._caller(scope)
             key, share = (f"of {caller.name}", 1.0) if caller else (f"from {client}", 0.1)
-        wait = self._rates.wait(key, share)
+        wait = self._rates.wait(key, share, part or 1.0)
         if wait > 0:
             more = [(b"retry-after", str(max(1, round(wait))).encode())]
             await _refuse(send, 429, "AX964", "too many requests.", more)
             return
-        if caller is None and not self._public(scope["path"]):
+        if caller is None and not part:
             more = [(b"www-authenticate", b"Bearer")]
             await _refuse(
                 send, 401, "AX961", "the request has no token, or its token is unknown.", more
@@ -209,16 +210,16 @@ class _Rates:
         self._burst, self._now = limits.burst, now
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def wait(self, key: str, share: float) -> float:
-        """Take one request; return the seconds until there is room for it, 0: there was."""
+    def wait(self, key: str, share: float, part: float) -> float:
+        """Take a part of a request; return the seconds until there is room for it, 0: there was."""
         now, rate = self._now(), self._per_second * share
         left, since = self._buckets.pop(key, (float(self._burst), now))
         left = min(self._burst, left + (now - since) * rate)
-        is_room = left >= 1
-        self._buckets[key] = (left - 1 if is_room else left, now)
+        is_room = left > part - 1e-9  # parts are no whole numbers
+        self._buckets[key] = (left - part if is_room else left, now)
         if len(self._buckets) > _MOST_CLIENTS:
             self._buckets.popitem(last=False)
-        return 0.0 if is_room else (1 - left) / rate
+        return 0.0 if is_room else (part - left) / rate
 
 
 def _header(scope: Any, name: bytes) -> str:
