@@ -303,7 +303,7 @@ class ModelBatches:
             calls = self.file.calls_of(batch.number)
             if meaning is None or not meaning.transient or (meaning.status or 500) < 500:
                 self.file.drop(batch.number)
-            # else the service may have it: whoever asks again looks for it first
+            # else the service may have it: another attempt looks for it first
             self._fail(batch.number, calls, meaning or error)
             return
         self.file.name(batch.number, id)

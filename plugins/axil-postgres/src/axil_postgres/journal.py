@@ -114,8 +114,8 @@ class Settings(BaseModel):
     )
     direct_url: SecretStr = Field(
         default=SecretStr(""),
-        description="Where url is that of a pooler which gives each transaction another "
-        "connection (PgBouncer, transaction): the address of the server itself, to listen.",
+        description="The address of the server itself, to listen; needed if url is that of a "
+        "pooler that gives each transaction another connection (PgBouncer, transaction).",
     )
     lease_seconds: float = Field(
         default=6.0,

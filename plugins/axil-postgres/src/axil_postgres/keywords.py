@@ -30,8 +30,8 @@ class PostgresJournalKeywords(TypedDict, total=False):
     """The largest number of connections of a process; one of them listens."""
 
     direct_url: SecretStr | str
-    """Where url is that of a pooler which gives each transaction another connection (PgBouncer,
-    transaction): the address of the server itself, to listen.
+    """The address of the server itself, to listen; needed if url is that of a pooler that gives
+    each transaction another connection (PgBouncer, transaction).
     """
 
     lease_seconds: float

@@ -40,4 +40,4 @@ class A2AToolConfig(A2AConfig):
     """An agent as a tool."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="The name of the tool.")
-    description: str = Field(min_length=1, description="What it is for, for the model.")
+    description: str = Field(min_length=1, description="Its purpose, for the model.")

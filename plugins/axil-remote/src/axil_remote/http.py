@@ -55,7 +55,7 @@ class HttpConfig(BaseModel):
     )
     body: Any = Field(
         None,
-        description="What is sent; in its texts places; a text that is one place is its value.",
+        description="The body; its texts may hold places; a text of one place is its value.",
     )
     send: Literal["json", "form", "text"] = Field("json", description="How the body is written.")
     field: str = Field("answer", min_length=1, description="The field that gets the answer.")
@@ -64,7 +64,7 @@ class HttpConfig(BaseModel):
     )
     parse: bool = Field(True, description="Read an answer in JSON; else it is a text.")
     effects: Effects | None = Field(
-        None, description="What sending it again may do; else what its method means."
+        None, description="The effects of sending it again; else those of its method."
     )
     timeout_seconds: float = Field(
         60.0, gt=0, allow_inf_nan=False, description="The longest time to wait for the answer."

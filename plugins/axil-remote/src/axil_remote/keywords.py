@@ -49,7 +49,7 @@ class A2AToolKeywords(TypedDict, total=False):
     """The name of the tool."""
 
     description: str
-    """What it is for, for the model."""
+    """Its purpose, for the model."""
 
 
 class HttpKeywords(TypedDict, total=False):
@@ -71,7 +71,7 @@ class HttpKeywords(TypedDict, total=False):
     """Headers that are secrets."""
 
     body: Any
-    """What is sent; in its texts places; a text that is one place is its value."""
+    """The body; its texts may hold places; a text of one place is its value."""
 
     send: Literal["json", "form", "text"]
     """How the body is written."""
@@ -86,7 +86,7 @@ class HttpKeywords(TypedDict, total=False):
     """Read an answer in JSON; else it is a text."""
 
     effects: Effects | None
-    """What sending it again may do; else what its method means."""
+    """The effects of sending it again; else those of its method."""
 
     timeout_seconds: float
     """The longest time to wait for the answer."""
@@ -102,7 +102,7 @@ class OpenAPIToolsKeywords(TypedDict, total=False):
     """The file of the OpenAPI document, in JSON or YAML."""
 
     url: NetAddress
-    """Where the service is; empty: the document's first server."""
+    """The address of the service; empty: the document's first server."""
 
     allow: Sequence[str]
     """Names or patterns (*, ?, [abc]) of the operations that are offered."""
@@ -120,7 +120,7 @@ class OpenAPIToolsKeywords(TypedDict, total=False):
     """Headers of each request."""
 
     effects: Mapping[str, Effects]
-    """What calling an operation again may do, by name or pattern; else what its method means."""
+    """The effects of calling an operation again, by name or pattern; else those of its method."""
 
     max_tools: int
     """More are an error."""

@@ -54,7 +54,7 @@ class OpenAPIConfig(BaseModel):
 
     document: ReadPath = Field("", description="The file of the OpenAPI document, in JSON or YAML.")
     url: NetAddress = Field(
-        "", description="Where the service is; empty: the document's first server."
+        "", description="The address of the service; empty: the document's first server."
     )
     allow: tuple[str, ...] = Field(
         ("*",), description="Names or patterns (*, ?, [abc]) of the operations that are offered."
@@ -74,8 +74,8 @@ class OpenAPIConfig(BaseModel):
     )
     effects: dict[str, Effects] = Field(
         default_factory=dict[str, "Effects"],
-        description="What calling an operation again may do, by name or pattern; else what its "
-        "method means.",
+        description="The effects of calling an operation again, by name or pattern; else those of "
+        "its method.",
     )
     max_tools: int = Field(100, ge=1, description="More are an error.")
     timeout_seconds: float = Field(

@@ -17,12 +17,11 @@ import asyncio
 import base64
 import json
 import logging
-import threading
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Final
 
 from axil_testing.stub.act import Act, pieces
+from axil_testing.stub.listener import Listener
 from axil_testing.stub.server import KEY
 
 RATE: Final = 24_000
@@ -43,7 +42,7 @@ def speech(milliseconds: int, level: int = 1000) -> bytes:
     return level.to_bytes(2, "little", signed=True) * (RATE * milliseconds // 1000)
 
 
-class RealtimeStub:
+class RealtimeStub(Listener):
     """A scripted service: a context manager; see the module."""
 
     def __init__(self) -> None:
@@ -66,12 +65,7 @@ class RealtimeStub:
         """The number of connections that are open."""
         self._acts: list[Act] = []
         self._texts: list[str] = []
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._over: asyncio.Event | None = None
-        self._ready = threading.Event()
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve()), name="axil-realtime-stub", daemon=True
-        )
+        super().__init__("axil-realtime-stub")
 
     def say(self, *acts: Act | str | Mapping[str, Any]) -> None:
         """Answer so, in order; after that ``OK``. A ``status`` refuses the next connection."""
@@ -93,33 +87,16 @@ class RealtimeStub:
         """Take the next text that is heard."""
         return self._texts.pop(0) if self._texts else "something"
 
-    def __enter__(self) -> RealtimeStub:
-        self._thread.start()
-        if not self._ready.wait(60):
-            raise RuntimeError("the stub does not begin to listen.")
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._loop is not None and self._over is not None:
-            self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(60)
-
-    async def _serve(self) -> None:
+    async def serve(self) -> None:
+        """See ``Listener``."""
         from websockets.asyncio.server import serve
 
-        self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
         checked: Any = self._checked
         quiet = logging.Logger("axil-realtime-stub", logging.CRITICAL + 1)
         asked: Any = {"process_request": checked, "logger": quiet}
         async with serve(self._welcome, "127.0.0.1", 0, **asked) as server:
             self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-            self._ready.set()
-            await self._over.wait()
+            await self.until_over()
 
     def _checked(self, connection: Any, request: Any) -> Any:
         """Refuse a connection with the wrong key, or where an act says so."""

@@ -6,17 +6,16 @@ import asyncio
 import contextlib
 import hashlib
 import json
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Any, Final
 
 from axil_testing.stub.act import Act, strange
 from axil_testing.stub.batches import Batches, uploaded
 from axil_testing.stub.caching import PromptCache, front
 from axil_testing.stub.dialects import DIALECTS
+from axil_testing.stub.listener import Listener
 
 KEY: Final = "canary-77c1-key"
 """The key that a client has to have; it must not be seen anywhere but in a request's headers."""
@@ -59,7 +58,7 @@ class _Tally:
     most: int = 0
 
 
-class Stub:
+class Stub(Listener):
     """A scripted service: a context manager; see the package."""
 
     def __init__(
@@ -85,10 +84,7 @@ class Stub:
         """Of each request its tokens, and how many of them the prompt cache knew."""
         self._acts: list[Act] = []
         self._tally = _Tally()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._over: asyncio.Event | None = None
-        self._ready = threading.Event()
-        self._thread: threading.Thread | None = None
+        super().__init__("axil-stub")
 
     # -- for tests
 
@@ -120,32 +116,11 @@ class Stub:
 
     # -- life
 
-    def __enter__(self) -> Stub:
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve()), name="axil-stub", daemon=True
-        )
-        self._thread.start()
-        if not self._ready.wait(60):
-            raise RuntimeError("the stub does not begin to listen.")
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._loop is not None and self._over is not None:
-            self._loop.call_soon_threadsafe(self._over.set)
-        if self._thread is not None:
-            self._thread.join(60)
-
-    async def _serve(self) -> None:
-        self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
+    async def serve(self) -> None:
+        """See ``Listener``."""
         server = await asyncio.start_server(self._welcome, "127.0.0.1", 0, limit=2**26)
         self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{self.dialect.base}"
-        self._ready.set()
-        await self._over.wait()
+        await self.until_over()
         server.close()
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
