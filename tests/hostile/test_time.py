@@ -67,7 +67,7 @@ KINDS: dict[str, Config] = {
         60,
     ),
     "keywords": many(
-        "condition", {"type": "keyword", "config": {"any": ["b"] * 300}}, text="x" * 1_000_000
+        "condition", {"type": "keyword", "config": {"any": ["b"] * 3_000}}, text="x" * 1_000_000
     ),
     "guards with patterns": guarded(*[{"type": "allow_list", "deny": [SLOW] * 40}] * 3),
     "guards": guarded(*[{"type": "pii"}] * 300, text="1 " * 200_000),
