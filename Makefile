@@ -105,7 +105,7 @@ plainly: $(STAMP)
 # 100,000 random workflows, compared with each other and with the reference model; thousands of mutants of hostile files;
 # and all cases of the tests of which `make test` takes every third (the mark third).
 thorough: $(STAMP)
-	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest core/tests/property tests/faults
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -o faulthandler_timeout=3000 core/tests/property tests/faults
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -o faulthandler_timeout=3000 plugins/axil-postgres/tests/test_workers.py
 	$(BIN)/python benchmarks/cluster.py --runs 200
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -o faulthandler_timeout=6000 benchmarks/test_cluster.py benchmarks/test_soak.py

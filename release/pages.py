@@ -44,6 +44,8 @@ SPLIT = {
 }
 """Long pages, and the headings that begin a page of their own."""
 ERRORS = "reference/errors.md"
+PLANTED = ROOT / "tests/integration/planted"
+"""Workflow files with one fault each, which the tests find: the first line has the id."""
 SHOWN = {".py": "python", ".yaml": "yaml", ".toml": "toml", ".csv": "text", ".txt": "text"}
 """Files that become pages; others are copied."""
 
@@ -187,10 +189,21 @@ def errors(text: str) -> dict[str, str]:
         for row in ID_ROW.finditer(section):
             means, do = (each.strip().replace("\\|", "|") for each in (row[2], row[3]))
             pages[f"errors/{row[1]}.md"] = (
-                f"# {row[1]}\n\n**Means:** {means}.\n\n**Do:** {do}.\n\n"
+                f"# {row[1]}\n\n**Means:** {means}.\n\n**Do:** {do}.\n\n{example(row[1])}"
                 f"One of [{group}](errors.md#{anchor}).\n"
             )
     return pages
+
+
+def example(id: str) -> str:
+    """Return the shortest planted file in which an id is found, as Markdown; empty: none has it."""
+    files = (each.read_text("utf-8") for each in sorted(PLANTED.glob("*.yaml")))
+    found = sorted((each for each in files if each.startswith(f"# {id} |")), key=len)
+    if not found:
+        return ""
+    first, _, text = found[0].partition("\n")
+    _, where, says = first.split(" | ", 2)
+    return f"**For example**, at `{where or 'graph'}`: {says}.\n\n```yaml\n{text.rstrip()}\n```\n\n"
 
 
 def entries(place: str, pages: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:

@@ -52,6 +52,8 @@ def test_every_error_has_a_page_that_says_what_to_do(root):
     ids = re.findall(r"^\| (AX\d{3}) \|", text, re.MULTILINE)
     assert sorted(written) == sorted(f"errors/{each}.md" for each in ids)
     assert "**Do:** correct the name; the message proposes" in written["errors/AX104.md"]
+    assert "**For example**, at `edges[1]`: " in written["errors/AX179.md"]
+    assert "```yaml\nversion: 1\n" in written["errors/AX179.md"]
 
 
 class Fetched(HTMLParser):
