@@ -741,7 +741,7 @@ def entry_tokens(plan: Plan, inputs: object, root: State) -> list[Token]:
             continue
         payload = inputs if edge.carry is None else edge.carry(inputs, root)
         if payload is not None:
-            tokens.append(Token(id, payload, root))
+            tokens.append(new_tuple(Token, (id, payload, root, ())))
     return tokens
 
 
