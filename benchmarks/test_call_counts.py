@@ -79,7 +79,7 @@ MOST = {
     "blocks kept for a branch of a fan": 3.2,  # tuples that Python keeps to be used again
     "blocks kept for a round of a loop": 0.1,
     # that the collector looks at, its task, future and timer among them
-    "objects kept for a run that waits": 63.5,
+    "objects kept for a run that waits": 60,
     # of making a graph of plain functions, for each node and its edge
     "calls to make a node": 81,  # its function is called by position or by name, its keys checked
     # of checking a file, from its text to the plan, for each node and its edge

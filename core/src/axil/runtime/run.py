@@ -425,8 +425,8 @@ class RunLoop:
         while pool.broken is None:
             if pool.waiting or pool.returning:
                 pool.admit()
-            while pool.refused:
-                self._conclude(*pool.refused.pop(0))
+            while pool.gate is not None and pool.gate.refused:
+                self._conclude(*pool.gate.refused.pop(0))
             if self._work():
                 return
             if pool.gate is not None:
@@ -434,7 +434,7 @@ class RunLoop:
             if not (scheduler.is_due or pool.is_busy):
                 return
             pool.call()
-            if scheduler.is_due or pool.refused:
+            if scheduler.is_due or (pool.gate is not None and pool.gate.refused):
                 await asyncio.sleep(0)
                 # what is worked out waits for what is written down, now and then
                 await self.services.kept()
@@ -560,8 +560,7 @@ class RunLoop:
 
     def _report_inputs(self, task: Task) -> None:
         if self._received is not None:
-            plan: Plan = task.owner.plan
-            self._received(task.activation, edge_payloads(plan.graph, task.tokens))
+            self._received(task.activation, edge_payloads(task.owner.plan.graph, task.tokens))
 
     # -- bodies
 
