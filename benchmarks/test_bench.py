@@ -72,9 +72,10 @@ def test_a_column_says_what_it_is_and_can_do_something(column):
     assert column.module.__doc__
 
 
-def test_a_random_graph_is_the_same_every_time_and_acyclic():
+def test_a_random_graph_is_the_same_every_time_acyclic_and_drawn_before_it_is_made():
     case = BY_NAME["dag"].case(50)
-    assert case.edges == case.edges
+    assert case.edges is case.edges
+    assert case.edges == BY_NAME["dag-cold"].case(50).edges
     assert len(case.edges) == 150
     assert all(a < b for a, b in case.edges)
 

@@ -43,20 +43,20 @@ MOST = {
     "a firing of an inline node on a chain": 6.2,
     "a firing that writes a field of a small state": 9.3,
     "a firing that writes a field of a large state": 9.8,
-    "a firing of an asynchronous body": 86,
+    "a firing of an asynchronous body": 13.4,
     "a firing of a body that waits, beside others": 30.5,
-    "an item of a map": 117,
+    "an item of a map": 113.5,
     "a plain function called by name": 10.4,
-    "a branch of a fan, out and in": 26,
-    "an edge between nodes that there are": 2.9,
-    "a node that is skipped": 0.5,
-    "a round of a loop": 38.2,
-    "a round of a loop of two nodes": 56.7,
+    "a branch of a fan, out and in": 13.4,
+    "an edge between nodes that there are": 0.5,
+    "a node that is skipped": 0.1,
+    "a round of a loop": 37.1,
+    "a round of a loop of two nodes": 55.7,
     # and beyond what it costs without
     "an entry of the journal": 43.3,
     "a round in the journal": 76,
     # of SQLite's journal, that relaxed syncing lets the loop itself commit
-    "a durable step": 218,
+    "a durable step": 210,
     "a durable step, 100 runs together": 181,
     # a row of an entry, one of its index, one of the run; now and then a new one
     "pages that a durable step writes": 3.5,
@@ -79,7 +79,7 @@ MOST = {
     "blocks kept for a branch of a fan": 3.2,  # tuples that Python keeps to be used again
     "blocks kept for a round of a loop": 0.1,
     # that the collector looks at, its task, future and timer among them
-    "objects kept for a run that waits": 63.5,
+    "objects kept for a run that waits": 60,
     # of making a graph of plain functions, for each node and its edge
     "calls to make a node": 81,  # its function is called by position or by name, its keys checked
     # of checking a file, from its text to the plan, for each node and its edge

@@ -24,6 +24,10 @@ class Case:
         """Of each message that is added to a list; 0: there is no list."""
         self.runs: int = settings.pop("runs", 1)
         """The number of runs at once."""
+        self.edges = acyclic(size, settings.pop("edges", 0))
+        """Of a random graph, drawn with the case, as drawing is no part of making the graph; given
+        as a number for each node.
+        """
         self.folder: Path = settings.pop("folder", Path())
         """The folder for data that has to outlive the process."""
         self.marks: list[float] = []
@@ -57,19 +61,6 @@ class Case:
             await asyncio.sleep(self.seconds)
 
     @property
-    def edges(self) -> list[tuple[int, int]]:
-        """A random acyclic graph of so many nodes and three times as many edges, all reachable from
-        node 0; always the same.
-        """
-        rng = random.Random(7)
-        pairs = {(rng.randrange(i), i) for i in range(1, self.size)}
-        most = self.size * (self.size - 1) // 2
-        while len(pairs) < min(3 * self.size, most):
-            a, b = sorted(rng.sample(range(self.size), 2))
-            pairs.add((a, b))
-        return sorted(pairs)
-
-    @property
     def records(self) -> list[dict[str, Any]]:
         """A payload of ``size`` bytes: records of a kilobyte."""
         return [{"id": i, "text": "x" * 1000, "tags": ["a", "b"]} for i in range(self.size // 1000)]
@@ -78,3 +69,17 @@ class Case:
     def message(self) -> str:
         """A message to be added to a list."""
         return "m" * self.bytes
+
+
+def acyclic(size: int, each: int) -> list[tuple[int, int]]:
+    """Return the edges of a random acyclic graph, so many for each node, all reachable from node 0;
+    always the same.
+    """
+    if not each:
+        return []
+    rng = random.Random(7)
+    pairs = {(rng.randrange(i), i) for i in range(1, size)}
+    while len(pairs) < min(each * size, size * (size - 1) // 2):
+        a, b = sorted(rng.sample(range(size), 2))
+        pairs.add((a, b))
+    return sorted(pairs)

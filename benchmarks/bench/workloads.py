@@ -65,6 +65,8 @@ NODES_OF_A_RUN = 10
 NODES_WITH_PAYLOAD = 50
 DISTRIBUTIONS = 400
 
+EDGES = {"edges": 3}
+"""For each node of a random graph."""
 LIST = {"bytes": 1024}
 MODEL = {"seconds": 0.02}
 """The seconds that the model of an agent takes for a reply."""
@@ -152,12 +154,14 @@ WORKLOADS = (
         sizes=(100, 1000),
         far=(10_000, 100_000),
         makes=True,
+        settings=EDGES,
     ),
     Workload(
         name="dag-cold",
         title="first run of a random acyclic graph of {} nodes",
         ability="dag",
         sizes=(100, 1000),
+        settings=EDGES,
         measure="cold",
     ),
     Workload(

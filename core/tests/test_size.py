@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -48,6 +49,18 @@ def test_what_a_firing_gives_is_bounded(output: Any):
 def test_large_values_within_the_bound_are_carried():
     result = ended(lambda inputs: {"a": [HALF] * 5, "numbers": list(range(100_000))})
     assert result.status == "done"
+
+
+@pytest.mark.parametrize("shared", [[0] * 500_000, dict.fromkeys(range(500_000))], ids=[0, 1])
+def test_counting_a_value_takes_no_more_memory_than_what_is_within_the_bound(shared: Any):
+    value = [shared] * 100  # small in memory, 50 million values when written out
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="AX639"):
+            check_size(value)
+        assert tracemalloc.get_traced_memory()[1] < 2 * MAX_SIZE
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("part", [HALF, [0] * (MAX_SIZE // 32 + 1)], ids=["text", "list"])

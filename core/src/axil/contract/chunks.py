@@ -39,7 +39,7 @@ class ChunkCover:
         """Return the receiver of a firing's end, which first gives what is held back of it."""
 
         def ended(activation: Activation, *values: object) -> None:
-            if (shown := self._firings.pop(activation, None)) is not None:
+            if self._firings and (shown := self._firings.pop(activation, None)) is not None:
                 for each in shown.rest():
                     self._receive(activation, each)
             if call is not None:

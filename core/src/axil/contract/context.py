@@ -14,7 +14,7 @@ from axil.contract.views import InstanceView, StateView
 from axil.kernel.events import SubRun
 from axil.kernel.plan import Body, Plan
 from axil.kernel.state import State
-from axil.kernel.tokens import Activation, Changes, Effects, Out, Task
+from axil.kernel.tokens import Activation, Changes, Effects, Out, Task, new_tuple
 from axil.kernel.values import isolate
 from axil.spec.graph import kept_field, local_field
 
@@ -136,7 +136,7 @@ class Host(Protocol):
     async def ask(self, activation: Activation, call: Call, question: Question) -> object: ...
     async def step(self, activation: Activation, step: StepCall) -> object: ...
     def key(self, activation: Activation, step: str = "") -> str: ...
-    async def enter(self, task: Task, sub: SubRun) -> SubRunResult: ...
+    def enter(self, task: Task, sub: SubRun) -> Awaitable[SubRunResult]: ...
     async def execute(self, body: Body, task: Task, ctx: Context) -> Any: ...
     @property
     def meter(self) -> Meter: ...
@@ -409,7 +409,7 @@ class Context:
         part = (name,) if isinstance(name, (str, int)) else tuple(name)
         again = self._once(("run", *part), "")
         whole = (*(f"#{name}" for name in self._part), *part, *((again,) if again else ()))
-        sub = SubRun(plan=plan, inputs=inputs, name=whole, state=state, contained=self._contained)
+        sub = new_tuple(SubRun, (plan, inputs, whole, state, self._contained))
         return await self._host.enter(self._task, sub)
 
     def _once(self, use: tuple[str | int, ...], name: str) -> str:

@@ -126,22 +126,20 @@ def sends_of(
     for arc in arcs:
         try:
             answer = output if arc.carry is None else arc.carry(output, state)
-            if answer is not output and answer is not None and len(arcs) > 1:
+            if answer is None:
+                continue
+            if answer is not output and len(arcs) > 1:
                 used += check_size(answer, MAX_WAITING, used, seen)
-            send = sent(arc, answer, state, filters.get(arc.id))
+            sends.append(sent(arc, answer, state, filters.get(arc.id)))
         except Exception as error:
             blame(plan, arc, error)
             raise
-        if send is not None:
-            sends.append(send)
     return sends
 
 
-def sent(arc: PlanEdge, answer: object, state: State, keep: Filter | None = None) -> Send | None:
-    """Return the token of an edge that has answered; None: it is dead."""
+def sent(arc: PlanEdge, answer: object, state: State, keep: Filter | None = None) -> Send:
+    """Return the token of a live edge."""
     values = None
-    if answer is None:
-        return None
     if type(answer) is Carried:
         answer, values = answer.payload, answer.values
     if keep is not None:
@@ -743,7 +741,7 @@ def entry_tokens(plan: Plan, inputs: object, root: State) -> list[Token]:
             continue
         payload = inputs if edge.carry is None else edge.carry(inputs, root)
         if payload is not None:
-            tokens.append(Token(id, payload, root))
+            tokens.append(new_tuple(Token, (id, payload, root, ())))
     return tokens
 
 

@@ -228,7 +228,7 @@ class Scheduler:
                 self._notice(machine.running)
                 return None
             if self._records:
-                record = RecordFiring(machine, task, after)
+                record = new_tuple(RecordFiring, (machine, task, after))
                 return self._pend(task, record, self._conclude, task, after)
             if (visit := self._short_round(task, after)) is None:
                 return self._commit(task, after)
@@ -471,9 +471,8 @@ class Scheduler:
         """Put the recorded outcome of a body into effect, or record the round that it ends."""
         if (visit := self._short_round(task, step)) is None:
             return self._commit(task, step)
-        return self._pend(
-            task, RecordRound(visit, visit.short_round(step)), self._again, task, visit, step
-        )
+        record = new_tuple(RecordRound, (visit, visit.short_round(step)))
+        return self._pend(task, record, self._again, task, visit, step)
 
     def _short_round(self, task: Task, step: Transition) -> CycleRun | None:
         """Return the cycle of which ``step`` ends a round the short way, if it does."""
@@ -596,7 +595,7 @@ class Scheduler:
         if visit is None:
             del self._subs[task][running]
             running.close()
-            return Return(running, ended, None)
+            return new_tuple(Return, (running, ended, None, ()))
         try:
             visit.next(ended)
         except LimitReached as limit:

@@ -44,7 +44,7 @@ from axil.kernel.machine import (
 )
 from axil.kernel.plan import Edge, Mode, Plan, ResolvedGraph
 from axil.kernel.state import History, Schema, State
-from axil.kernel.tokens import Changes, Frame, Out, Task, Token, inner_frame
+from axil.kernel.tokens import Changes, Frame, Out, Task, Token, inner_frame, new_tuple
 
 machine_type: type[Machine] = Machine
 try:
@@ -248,8 +248,9 @@ class CycleRun:
     def short_round(self, step: Transition) -> Round:
         """Return how the round ended that ``takes_short`` took in."""
         (last,), (arc, payload, _) = self.machine.taken, step.sends[0]
-        came = Exit(arc.id, payload, None, last.ordinal, True)
-        return Round(self.rounds - 1, self.machine.history.changes, (), (came,), "")
+        came = new_tuple(Exit, (arc.id, payload, None, last.ordinal, True))
+        changes = self.machine.history.changes
+        return new_tuple(Round, (self.rounds - 1, changes, (), (came,), "", None, ()))
 
     def again(self, step: Transition) -> Task:
         """Begin the next round after ``takes_short``; return its first task, given out."""

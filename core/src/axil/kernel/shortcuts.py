@@ -115,8 +115,8 @@ class QuickMachine(Machine):
             if arc.carry is not None:
                 payload = arc.carry(payload, state)
             if payload is None or type(payload) is Carried:
-                send = sent(arc, payload, state)
-                return Transition(delta, state, () if send is None else (send,))
+                sends = () if payload is None else (sent(arc, payload, state),)
+                return Transition(delta, state, sends)
         except Exception as error:
             blame(self.plan, arc, error)
             raise
@@ -149,8 +149,9 @@ class QuickMachine(Machine):
                 if answer is None or type(answer) is Carried:
                     is_plain = False
             if not is_plain:
-                sends = [sent(arc, carried.pop(0), state) for arc in node.out]
-                return Transition(delta, state, [send for send in sends if send is not None])
+                both = zip(node.out, carried, strict=True)
+                sends = [sent(arc, given, state) for arc, given in both if given is not None]
+                return Transition(delta, state, sends)
         except Exception as error:
             blame(self.plan, arc, error)
             raise

@@ -357,10 +357,9 @@ def check_size(
     Raises: InvalidValue (AX639): it is larger than ``most``.
     """
     found: list[Any] = [value]
-    left = most - used
-    for each in found:  # which grows meanwhile
+    left = most - used - 16
+    for each in found:  # which grows meanwhile, by what there is room for
         kind = type_of(each)
-        left -= 16
         if kind is str:
             if len(each) > MAX_CHARACTERS:
                 raise _too_large("a text", MAX_CHARACTERS, "characters")
@@ -370,14 +369,13 @@ def check_size(
                 seen.add(id(each))
                 left -= len(each)
         elif kind is dict:
-            left -= 256
-            found.extend(each.values())
+            left -= 256 + 16 * len(each)
+            if left > 0:
+                found += each.values()
         elif kind is list or kind is tuple:
-            left -= 256
-            if 16 * len(each) > left:  # not even looked at
-                left = -1
-            else:
-                found.extend(each)
+            left -= 256 + 16 * len(each)
+            if left > 0:
+                found += each
         elif kind is bytes:
             left -= len(each)
         elif kind is Log:

@@ -21,6 +21,8 @@ class Gate:
         """Args: look_again: called when a held firing may be asked about again."""
         self._run_id, self._deciders, self._clock = run_id, deciders, clock
         self._look_again = look_again
+        self.refused: list[tuple[Task, Outcome]] = []
+        """Bodies that may not start, with the outcomes of their firings."""
         self._until: dict[Task, float] = {}
         self._tries: dict[Task, int] = {}
         self._begun: set[Task] = set()

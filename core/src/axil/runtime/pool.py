@@ -29,7 +29,6 @@ from axil.runtime.recorder import Recorder
 from axil.spec.graph import Limits
 
 if TYPE_CHECKING:
-    from axil.contract.decisions import Outcome
     from axil.kernel.scheduler import Scheduler
     from axil.runtime.gate import Gate
     from axil.runtime.run import RunLoop
@@ -93,7 +92,13 @@ class LocalExecutor:
 
 
 def _ignored(*_: object) -> Any:
-    """Do nothing: the run has ended, and a thread still calls."""
+    """Do nothing."""
+
+
+class _Ended:
+    """The owner of bodies whose run has ended; a thread may still call."""
+
+    begin = take_outcome = wake = staticmethod(_ignored)
 
 
 def _is_at_work(task: asyncio.Task[None]) -> bool:
@@ -108,10 +113,9 @@ class WorkerPool:
     """The bodies of one run: those that wait for room, those due, those at work."""
 
     __slots__ = (
-        "_begin", "_context", "_due", "_idle", "_inside", "_is_roomy", "_is_securing", "_lanes",
-        "_many", "_next", "_recorder", "_scheduler", "_take_outcome", "_wake", "announce",
-        "broken", "executor", "gate", "is_closed_to_new", "limits", "refused", "returning",
-        "waiting", "working",
+        "_context", "_due", "_idle", "_inside", "_is_roomy", "_is_securing", "_lanes", "_many",
+        "_next", "_owner", "_recorder", "_scheduler", "announce", "broken", "executor", "gate",
+        "is_closed_to_new", "limits", "returning", "waiting", "working",
     )  # fmt: skip
 
     def __init__(
@@ -134,12 +138,11 @@ class WorkerPool:
         """Nothing more is begun."""
         self.broken: BaseException | None = None
         """The error of a worker that is no outcome of a body."""
-        self._begin, self._take_outcome, self._wake = owner.begin, owner.take_outcome, owner.wake
+        # itself, not its methods: the collector would look at three objects more of each run
+        self._owner: RunLoop | type[_Ended] = owner
         self._scheduler, self._recorder = scheduler, recorder
         self.gate: Gate | None = None
         """The gate that decides which bodies start, and when; None: only limits do."""
-        self.refused: list[tuple[Task, Outcome]] = []
-        """Bodies that the gate lets not start, with the outcomes of their firings."""
         self._due: deque[Task] = deque()
         # due as soon as what was recorded before is safe
         self._next: deque[Task] = self._due if recorder is None else deque()
@@ -162,9 +165,9 @@ class WorkerPool:
     @property
     def is_busy(self) -> bool:
         """True if any body is due, at work, or held back by the gate."""
-        return bool(self.working or self.refused) or (
-            self.gate is not None and any(self.waiting.values())
-        )
+        if self.working or self.gate is None:
+            return bool(self.working)
+        return bool(self.gate.refused or any(self.waiting.values()))
 
     @property
     def at_work(self) -> int:
@@ -187,7 +190,7 @@ class WorkerPool:
         if self.gate is None:
             self.admit()
         else:  # asked when all that is due is known
-            self._wake()
+            self._owner.wake()
 
     def admit(self) -> None:
         """Make due what there is room for: bodies that come back from a sub-run, then lane by lane,
@@ -196,7 +199,7 @@ class WorkerPool:
         if self.is_closed_to_new:
             return
         for task, coming_back in list(self.returning.items()):
-            if self._has_room(self._lane_of(task)):
+            if self._has_room(task.node.vertex.lane):
                 self._come_back(task)
                 del self.returning[task]
                 coming_back.set_result(None)
@@ -216,8 +219,8 @@ class WorkerPool:
             task, outcome = taken
             if outcome is None:
                 return task
-            self.refused.append((task, outcome))
-            self._wake()
+            gate.refused.append((task, outcome))
+            self._owner.wake()
         return None
 
     def _admit(self, task: Task) -> None:
@@ -264,7 +267,7 @@ class WorkerPool:
 
     async def _worker(self) -> None:
         me = cast("asyncio.Task[None]", asyncio.current_task())
-        due, working, begin, take_outcome = self._due, self.working, self._begin, self._take_outcome
+        due, working, owner = self._due, self.working, self._owner
         self._idle -= 1
         self._many = min(2 * self._many, 64) if due else 1
         _TURN.ends = turn_ends = time.monotonic() + SLICE
@@ -284,7 +287,7 @@ class WorkerPool:
                 out: object = None
                 error: BaseException | None = None
                 try:
-                    out = await begin(task)
+                    out = await owner.begin(task)
                 except KeyboardInterrupt:
                     raise
                 except BaseException as raised:  # a body may raise anything
@@ -297,11 +300,11 @@ class WorkerPool:
                         self._leave(task)
                 if not is_awaited:
                     return
-                take_outcome(task, out, error)
+                owner.take_outcome(task, out, error)
                 if self.waiting or self.returning:
                     self.admit()
                 if not working:
-                    self._wake()
+                    owner.wake()
                 # left behind by the body: the next one is not to find it
                 if me.cancelling() or copy_context() != self._context:
                     break
@@ -316,7 +319,7 @@ class WorkerPool:
         except BaseException as broken:  # noqa: BLE001
             # the recorder failed, or we did, or the process is to end: the run raises it
             self.broken, self.is_closed_to_new = broken, True
-            self._wake()
+            owner.wake()
         self.call()
 
     def _leave(self, task: Task) -> None:
@@ -326,16 +329,13 @@ class WorkerPool:
 
     # -- sub-runs of bodies
 
-    def _lane_of(self, task: Task) -> str | None:
-        return task.node.vertex.lane
-
     def leave_room(self, task: Task) -> None:
         """Leave the room of ``task`` while its body waits for a sub-run of its own."""
         self._inside[task] = self._inside.get(task, 0) + 1
         if self._inside[task] == 1:
-            lane = self._lane_of(task)
+            lane = task.node.vertex.lane
             self._lanes[lane] = self._lanes.get(lane, 0) - 1
-        self._wake()
+        self._owner.wake()
 
     async def take_room_again(self, task: Task) -> None:
         """Wait for room after a sub-run, ahead of bodies that have not begun."""
@@ -343,7 +343,7 @@ class WorkerPool:
         if self._inside[task]:
             return
         self._inside[task] = 1  # still without room
-        if self.is_closed_to_new or self._has_room(self._lane_of(task)):  # no more room is given
+        if self.is_closed_to_new or self._has_room(task.node.vertex.lane):  # no more room is given
             self._come_back(task)
             return
         back = self.returning[task] = asyncio.get_running_loop().create_future()
@@ -356,7 +356,7 @@ class WorkerPool:
 
     def _come_back(self, task: Task) -> None:
         del self._inside[task]
-        lane = self._lane_of(task)
+        lane = task.node.vertex.lane
         self._lanes[lane] = self._lanes.get(lane, 0) + 1
 
     # -- cancellation
@@ -415,7 +415,7 @@ class WorkerPool:
         try:
             await self.executor.close()
         finally:
-            self._begin = self._take_outcome = self._wake = _ignored
+            self._owner = _Ended
             self.announce = None
             if self.gate is not None:
                 self.gate.close()

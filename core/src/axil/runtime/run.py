@@ -48,7 +48,7 @@ from axil.kernel.plan import Plan
 from axil.kernel.scheduler import RunningFrame, Scheduler
 from axil.kernel.scopes import machine_type
 from axil.kernel.state import State
-from axil.kernel.tokens import Changes, Out, Task
+from axil.kernel.tokens import Changes, Out, Task, new_tuple
 from axil.kernel.values import isolate, unshared
 from axil.runtime.meters import meter_of
 from axil.runtime.pool import SLICE, LocalExecutor, WorkerPool, as_failure
@@ -425,8 +425,8 @@ class RunLoop:
         while pool.broken is None:
             if pool.waiting or pool.returning:
                 pool.admit()
-            while pool.refused:
-                self._conclude(*pool.refused.pop(0))
+            while pool.gate is not None and pool.gate.refused:
+                self._conclude(*pool.gate.refused.pop(0))
             if self._work():
                 return
             if pool.gate is not None:
@@ -434,7 +434,7 @@ class RunLoop:
             if not (scheduler.is_due or pool.is_busy):
                 return
             pool.call()
-            if scheduler.is_due or pool.refused:
+            if scheduler.is_due or (pool.gate is not None and pool.gate.refused):
                 await asyncio.sleep(0)
                 # what is worked out waits for what is written down, now and then
                 await self.services.kept()
@@ -560,8 +560,7 @@ class RunLoop:
 
     def _report_inputs(self, task: Task) -> None:
         if self._received is not None:
-            plan: Plan = task.owner.plan
-            self._received(task.activation, edge_payloads(plan.graph, task.tokens))
+            self._received(task.activation, edge_payloads(task.owner.plan.graph, task.tokens))
 
     # -- bodies
 
@@ -665,7 +664,8 @@ class RunLoop:
         finally:
             self._waiters.pop(running, None)
             await self.pool.take_room_again(task)
-        return SubRunResult(output_of(sub.plan.graph, ended), Changes(ended.changes), ended.fired)
+        output = output_of(sub.plan.graph, ended)
+        return new_tuple(SubRunResult, (output, Changes(ended.changes), ended.fired))
 
     def _return(self, command: Return) -> None:
         """Give a sub-run's result to the body that waits for it, if it still does."""
@@ -687,9 +687,7 @@ class RunLoop:
         self.services.call_in_loop(self.wake)
 
     def wake(self) -> None:
-        """Let ``drive`` look: a worker has broken, no body is at work, or there may be room for
-        one.
-        """
+        """Let ``drive`` look: a worker broke, no body is at work, or there may be room for one."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 

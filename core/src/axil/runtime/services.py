@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -360,8 +360,8 @@ class RunServices:
     def key(self, activation: Activation, step: str = "") -> str:
         return _digest([self.run_id, *activation, step])[:32]
 
-    async def enter(self, task: Task, sub: SubRun) -> SubRunResult:
-        return await self.subs.enter(task, sub)
+    def enter(self, task: Task, sub: SubRun) -> Awaitable[SubRunResult]:
+        return self.subs.enter(task, sub)
 
     async def execute(self, body: Body, task: Task, ctx: Context) -> object:
         return await self.executor.execute(body, task, ctx)
