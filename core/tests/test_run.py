@@ -29,10 +29,8 @@ from axil.runtime.result import Result
 from axil.runtime.run import run_sync
 from axil.spec.graph import Limits
 from axil_journals import Entry, MemoryJournal
-from axil_testing import VirtualClock
+from axil_testing import Recorder, VirtualClock
 from axil_testing.specs import Tape, edge, never, node, says, workflow
-
-from .tools import Watcher
 
 LOG = Schema("log", {"log": Field("log", APPEND, default=Log)}, closed=True)
 
@@ -91,9 +89,9 @@ def test_a_generator_streams_its_items_and_the_last_one_is_its_result():
         yield "two"
         yield {"thread": 3}
 
-    watcher = Watcher()
+    watcher = Recorder()
     assert run(body_of(body), observers=[watcher]).output == {"thread": 3}
-    assert watcher.chunks == ["one", "two"]
+    assert watcher["a"].chunks == ("one", "two")
 
 
 def test_a_chunk_never_moves_a_token():
@@ -213,19 +211,21 @@ def test_a_lane_is_served_in_plan_order():
 
 
 def test_an_inline_body_in_a_lane_waits_for_its_turn():
+    acts: list[str] = []
+
     async def slow(task, ctx):
+        acts.append("a begins")
         await asyncio.sleep(0)
+        acts.append("a ends")
         return Out({})
 
-    watcher = Watcher()
-    flow = workflow([task("a", slow, lane="x"), node("b", says({}), lane="x")], ["in a", "in b"])
-    run(flow, observers=[watcher])
-    assert watcher.events == [
-        ("started", "a"),
-        ("finished", "a"),
-        ("started", "b"),
-        ("finished", "b"),
-    ]
+    def quick(task, ctx):
+        acts.append("b")
+        return Out({})
+
+    nodes = [task("a", slow, lane="x"), node("b", quick, lane="x")]
+    run(workflow(nodes, ["in a", "in b"]))
+    assert acts == ["a begins", "a ends", "b"]
 
 
 # ------------------------------------------------------------------------------------------------ l
@@ -694,10 +694,10 @@ def test_a_sub_run_has_a_frame_of_its_own_and_gives_back_output_and_changes():
         assert [part.fired for part in parts] == [True, True]
         return Out({"m": [part.output["m"] for part in parts]}, parts[-1].changes)
 
-    watcher = Watcher()
+    watcher = Recorder()
     result = run(one(body, attributes={"x": 1}), observers=[watcher])
     assert (result.output, result.attributes) == ({"m": [2, 2]}, {"x": 2})
-    assert watcher.named("finished") == ["a/0/w", "a/1/w", "a"]
+    assert watcher.names() == ["a/0/w", "a/1/w", "a"]
 
 
 def test_sub_runs_side_by_side_do_not_mix():
@@ -780,13 +780,13 @@ def test_a_question_without_a_channel_pauses_the_run_and_is_in_the_result():
 
 
 def test_other_branches_run_on_while_a_question_is_open():
-    watcher = Watcher()
+    watcher = Recorder()
     result = run(
         workflow([task("a", ask), "b", "c", "t"], ["in a", "in b", "b c", "a t", "c t"]),
         observers=[watcher],
     )
     assert result.status == "paused"
-    assert watcher.named("finished") == ["b", "c"]
+    assert watcher.names() == ["b", "c"]
 
 
 def test_all_open_questions_are_in_the_result_those_of_inner_frames_too():
