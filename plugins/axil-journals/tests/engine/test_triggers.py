@@ -153,7 +153,7 @@ def test_a_occurrence_is_tried_again_when_the_journal_was_away():
         ('[a]\nworkflow = "f.yaml"\ncron = "@daily"\ntimezone = "Mars/Sea"', "no time zone"),
         ('[a]\nworkflow = "f.yaml"\nevery = 5', "every"),
         ("[a", "cannot be read"),
-        ('a = "b"', "a"),
+        ('a = "b"', "expected a table"),
     ],
 )
 def test_a_file_of_triggers_that_says_something_else_is_refused(
