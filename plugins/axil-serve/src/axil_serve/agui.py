@@ -31,7 +31,8 @@ from axil_serve.conversation import (
 )
 from axil_serve.errors import BadRequest
 from axil_serve.request import body_of, caller_of, fields_in, text_in
-from axil_serve.service import OVER, RunService, StreamEvent, StreamPermit
+from axil_serve.service import OVER, RunService
+from axil_serve.streams import StreamEvent, StreamPermit
 
 _FIELDS: Final = frozenset(
     (

@@ -60,8 +60,9 @@ from axil_serve.request import (
     texts_in,
 )
 from axil_serve.search import search
-from axil_serve.service import RunService, StreamEvent, StreamPermit
+from axil_serve.service import RunService
 from axil_serve.shown import shown_routes
+from axil_serve.streams import StreamEvent, StreamPermit
 
 if TYPE_CHECKING:
     from axil_serve.signin import SignIn

@@ -36,7 +36,8 @@ from axil_serve.parameters import CHAT, check_parameters, kept_of
 from axil_serve.parts import given_messages
 from axil_serve.replies import ReplyFormat, reply_format
 from axil_serve.request import body_of, caller_of, fields_in, text_in
-from axil_serve.service import OVER, RunService, StreamEvent, StreamPermit
+from axil_serve.service import OVER, RunService
+from axil_serve.streams import StreamEvent, StreamPermit
 
 
 class ChatCompletions:

@@ -40,7 +40,8 @@ from axil_serve.parameters import RESPONSES, TEXT, check_parameters, kept_of
 from axil_serve.parts import given_messages
 from axil_serve.replies import ReplyFormat, reply_format
 from axil_serve.request import body_of, caller_of, fields_in, page_of, text_in
-from axil_serve.service import OVER, RunService, StreamEvent, StreamPermit
+from axil_serve.service import OVER, RunService
+from axil_serve.streams import StreamEvent, StreamPermit
 
 _STATUSES: Final = {
     "queued": "queued",
