@@ -19,6 +19,7 @@ from typing import Any, Final, cast
 import yaml
 
 from axil import ComponentRef
+from axil_files import YamlWriter
 from axil_journals import use_label
 from axil_serve.errors import BadRequest
 
@@ -29,7 +30,6 @@ _BASE_LOADER: Final = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _WIDTH: Final = 100
 _LONG: Final = 80
 _DEEPEST: Final = 8
-_NUMBER: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _ALIASES: Final = "it has aliases (*), and an edit of one place would change others"
 _INNER_GRAPHS: Final = (("config",), ("config", "config"), ("config", "body"), ("config", "graph"))
 
@@ -40,29 +40,14 @@ class _Text(str):
     style: str | None = None
 
 
-class _Dumper(yaml.SafeDumper):
-    """Writes as workflow files are written: items indented, long texts folded."""
+class _Dumper(YamlWriter):
+    """Writes long texts folded, and those that replace others in their style."""
 
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        super().increase_indent(flow, False)  # pyright: ignore[reportUnknownMemberType]
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _text_node(dumper: Any, value: str) -> Any:
-    style = getattr(value, "style", None)
-    if style is None and "\n" in value:
-        style = "|"
-    elif style is None and len(value) > _LONG and " " in value:
-        style = ">"
-    elif style is None and _NUMBER.fullmatch(value):
-        style = '"'  # YAML 1.1 takes fewer texts for numbers than workflow files do
-    return dumper.represent_scalar("tag:yaml.org,2002:str", str(value), style=style)
-
-
-for _type in (str, _Text):
-    _Dumper.add_representer(_type, _text_node)
+    def text_style(self, text: str) -> str | None:
+        if (style := getattr(text, "style", None)) is not None:
+            return style
+        is_long = "\n" not in text and len(text) > _LONG and " " in text
+        return ">" if is_long else super().text_style(text)
 
 
 def edited(text: str, edit: Mapping[str, Any]) -> str:
