@@ -18,6 +18,7 @@ from axil.errors import (
     LimitReached,
     MissingKeys,
     NodeFailed,
+    Overdue,
     RunCancelled,
     RunPaused,
     UndeclaredField,
@@ -811,6 +812,51 @@ def test_a_channel_is_asked_and_waited_for():
             return f"{question.node} says yes"
 
     assert run(one(ask), channel=Channel()).output == {"answer": "a says yes"}
+
+
+class Slow:
+    """A channel that answers after so many seconds of a clock."""
+
+    def __init__(self, clock: VirtualClock, seconds: float) -> None:
+        self.clock, self.seconds, self.due = clock, seconds, list[float | None]()
+
+    async def ask(self, question: Question) -> Any:
+        self.due.append(question.due)
+        await self.clock.sleep(self.seconds)
+        return "yes"
+
+
+def asking_within(seconds: float, default: Any = None) -> Workflow:
+    question = Question(text="now?", within_seconds=seconds, default=default)
+
+    async def body(task, ctx):
+        return Out({"answer": await ctx.ask(question)})
+
+    return one(body)
+
+
+def test_the_first_of_answer_and_deadline_counts():
+    for seconds, default, expected in ((4.0, "no", "yes"), (6.0, "no", "no"), (4.0, None, "yes")):
+        channel = Slow(VirtualClock(100.0), seconds)
+        result = run(asking_within(5.0, default), channel=channel, clock=channel.clock)
+        assert (result.output, channel.due) == ({"answer": expected}, [105.0])
+    clock = VirtualClock()
+    result = run(asking_within(5.0), channel=Slow(clock, 6.0), clock=clock)
+    assert result.status == "failed"
+    assert isinstance(result.error.__cause__, Overdue)
+    assert clock.now() == 5.0
+
+
+def test_a_resumed_run_asks_until_the_deadline_that_its_question_had():
+    for later, expected in ((1.0, "yes"), (3.0, "no"), (9.0, "no")):
+        clock, kept = VirtualClock(), {"journal": MemoryJournal(), "run_id": "r"}
+        assert run(asking_within(5.0, "no"), clock=clock, **kept).questions[0].due == 5.0
+        clock.advance(later)
+        channel = Slow(clock, 3.0)
+        assert run(asking_within(5.0, "no"), channel=channel, clock=clock, **kept).output == {
+            "answer": expected
+        }
+        assert channel.due == ([5.0] if later < 5.0 else [])
 
 
 # what the loop was to do and never will
