@@ -1,4 +1,4 @@
-"""How many examples a law is tried with, and choices out of a seed."""
+"""The number of examples of a law, and choices out of a seed."""
 
 from __future__ import annotations
 

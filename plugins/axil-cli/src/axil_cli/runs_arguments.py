@@ -190,4 +190,4 @@ _DOING: Final[dict[str, tuple[str, Callable[[Parser], None], *tuple[str, ...]]]]
     "prune": ("forget runs that have ended", _prune, "--format"),
     "doctor": ("look for damage", _doctor, "--format"),
 }
-"""What can be done with runs: the help, what adds arguments, and the shared ones."""
+"""The acts on runs: the help of each, its own arguments, and the shared ones."""

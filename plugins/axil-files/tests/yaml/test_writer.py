@@ -1,4 +1,4 @@
-"""What is written as YAML is read as the same data."""
+"""Data that is written as YAML is read as the same data."""
 
 from __future__ import annotations
 

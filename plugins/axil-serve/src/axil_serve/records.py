@@ -1,4 +1,4 @@
-"""What the journal of a server has of its runs; who may see it, ``RunService`` decides."""
+"""The records of the runs of a server; who may see them, ``RunService`` decides."""
 
 from __future__ import annotations
 
