@@ -71,7 +71,7 @@ class _Scope:
         """Vertices of flat cycles, each with the first one of its cycle."""
         self.cycles: dict[int, list[Edge]] = {}
         """First vertex of each folded cycle, with the edges that touch the cycle."""
-        self.groups = self._groups()
+        self.groups: list[list[int]] = self._groups()
         """The vertices of each plan node."""
         self.links, self.level = self._links()
         self.late = self._late()
@@ -185,20 +185,7 @@ class _Scope:
 
     def plan(self) -> Plan:
         vertices = [self._vertex(group) for group in self.groups]
-        ports = _Ports(vertices)
-        gates = {n for n, v in enumerate(vertices) if v.join is GATE and v.type == "cycle"}
-        for source, target, edge in self.links:
-            if target < 0:
-                continue
-            # what comes from outside is decided before a round begins
-            is_decided = source < 0 and self.entry is not None
-            if is_decided and edge.trigger and target in gates:
-                continue  # it brings nothing, and a gate does not count what it lacks
-            waited = not (
-                is_decided or edge.id in self.late or (self.flat and self._is_inner(edge))
-            )
-            ports.meet(target, edge, waited=waited)
-        ports.number()
+        ports = self._ports(vertices)
         outs, entries = self._arcs(ports)
         units, unit_of = self._units()
         leaves = [OUTSIDE in [arc.port for arc in out if arc.trigger] for out in outs]
@@ -259,6 +246,24 @@ class _Scope:
             entry=None if self.entry is None else node_of[self.entry],
             index={node.name: n for n, node in enumerate(nodes)},
         )
+
+    def _ports(self, vertices: Sequence[ResolvedNode]) -> _Ports:
+        """Return the places at which edges meet."""
+        ports = _Ports(vertices)
+        gates = {n for n, v in enumerate(vertices) if v.join is GATE and v.type == "cycle"}
+        for source, target, edge in self.links:
+            if target < 0:
+                continue
+            # what comes from outside is decided before a round begins
+            is_decided = source < 0 and self.entry is not None
+            if is_decided and edge.trigger and target in gates:
+                continue  # it brings nothing, and a gate does not count what it lacks
+            waited = not (
+                is_decided or edge.id in self.late or (self.flat and self._is_inner(edge))
+            )
+            ports.meet(target, edge, waited=waited)
+        ports.number()
+        return ports
 
     def _is_inner(self, edge: Edge) -> bool:
         """Return whether an edge is inside a flat cycle: then nothing waits for it."""
