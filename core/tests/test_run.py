@@ -1118,7 +1118,7 @@ def test_an_error_of_a_run_is_raised_where_an_event_loop_is_running():
         raise ValueError("no")
 
     async def go():
-        with pytest.raises(NodeFailed, match="no"):
+        with pytest.raises(NodeFailed, match="ValueError: no"):
             stepping(fail).invoke("hello")
 
     asyncio.run(go())
