@@ -11,6 +11,7 @@ around it only those between its own nodes are made anew.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -298,11 +299,8 @@ class _Scope:
         return [tuple(out) for out in outs], entries
 
     def _barriers(self, leaves: Sequence[bool]) -> tuple[tuple[int, int], ...]:
-        leavers: dict[int, int] = {}
-        for level, could_leave in zip(self.level, leaves, strict=True):
-            if could_leave:
-                leavers[level] = leavers.get(level, 0) + 1
-        return tuple(sorted(leavers.items()))
+        found = Counter(self.level[n] for n, could_leave in enumerate(leaves) if could_leave)
+        return tuple(sorted(found.items()))
 
     def _vertex(self, group: list[int]) -> ResolvedNode:
         if group[0] not in self.cycles:
@@ -323,11 +321,8 @@ class _Scope:
         for n, group in enumerate(self.groups):
             first = self.flat.get(group[0])
             units.setdefault((first is not None, n if first is None else first), []).append(n)
-        unit_of = [0] * len(self.groups)
-        for u, unit in enumerate(units.values()):
-            for n in unit:
-                unit_of[n] = u
-        return tuple(tuple(unit) for unit in units.values()), unit_of
+        of = {n: u for u, unit in enumerate(units.values()) for n in unit}
+        return tuple(map(tuple, units.values())), [of[n] for n in range(len(self.groups))]
 
 
 def _arc(edge: Edge, port: int, late: bool = False, inner: bool = False) -> PlanEdge:
