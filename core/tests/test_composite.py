@@ -17,9 +17,8 @@ from axil.runtime.result import Result
 from axil.runtime.run import run_sync
 from axil.spec.graph import EdgeSpec, NodeSpec, SubgraphSpec
 from axil_journals import MemoryJournal
+from axil_testing import Recorder
 from axil_testing.specs import Raw, edge, graph, never, node, workflow
-
-from .tools import Watcher
 
 LOG = Schema("log", {"log": Field("log", APPEND, default=Log)}, closed=True)
 
@@ -75,9 +74,9 @@ def test_a_cycle_turns_until_a_token_leaves():
 
 
 def test_rounds_are_frames_and_activations_are_named_by_them():
-    watcher = Watcher()
+    watcher = Recorder()
     run(turning(2), observers=[watcher])
-    assert watcher.named("finished") == [
+    assert watcher.names() == [
         "cycle(a,b)/0/a",
         "cycle(a,b)/0/b",
         "cycle(a,b)/1/a",
@@ -112,9 +111,9 @@ def test_after_a_natural_end_the_edges_that_leave_are_dead():
         "d t",
         "t out",
     ]
-    watcher = Watcher()
+    watcher = Recorder()
     result = run(workflow([counter("a"), counter("b"), "c", "d", "t"], edges), observers=[watcher])
-    assert watcher.named("skipped") == ["c"]
+    assert watcher.names("skipped") == ["c"]
     assert result.output == {"by": "t"}
 
 
@@ -142,14 +141,14 @@ def test_a_limit_that_is_an_exit_ends_the_cycle_as_if_nothing_had_come_back():
 
 
 def test_a_cycle_turns_a_hundred_times_by_default():
-    watcher = Watcher()
+    watcher = Recorder()
     assert (
         run(
             workflow([counter("a"), counter("b")], ["in a", "a b", "b a"]), observers=[watcher]
         ).status
         == "limited"
     )
-    assert sum(name.endswith("/b") for name in watcher.named("finished")) == 100
+    assert sum(name.endswith("/b") for name in watcher.names()) == 100
 
 
 def test_a_limit_counts_for_the_node_at_which_the_cycle_is_entered():
@@ -173,24 +172,24 @@ def test_a_cycle_entered_at_several_nodes_at_once_is_an_error_that_names_them_an
 
 def test_a_cycle_is_entered_where_the_live_edge_leads():
     edges = [edge("in", "a", condition=never), "in b", "a b", edge("b", "a", condition=never)]
-    watcher = Watcher()
+    watcher = Recorder()
     run(workflow([counter("a"), counter("b")], edges), observers=[watcher])
-    assert watcher.named("finished") == ["cycle(a,b)/0/b", "cycle(a,b)"]
+    assert watcher.names() == ["cycle(a,b)/0/b", "cycle(a,b)"]
 
 
 def test_a_cycle_that_nothing_enters_is_skipped():
     edges = ["in s", edge("s", "a", condition=never), "a b", "b a", "b out"]
-    watcher = Watcher()
+    watcher = Recorder()
     run(workflow(["s", counter("a"), counter("b")], edges), observers=[watcher])
-    assert watcher.named("skipped") == ["cycle(a,b)"]
+    assert watcher.names("skipped") == ["cycle(a,b)"]
 
 
 def test_a_cycle_applies_its_initial_nodes_join_to_what_enters():
     nodes = ["s", "p", counter("a", join="all"), counter("b")]
     some = ["in s", "s a", edge("s", "p", condition=never), "p a", "a b", "b a", "b out"]
-    watcher = Watcher()
+    watcher = Recorder()
     assert run(workflow(nodes, some), observers=[watcher]).output == {}
-    assert not any(name.startswith("cycle(a,b)/") for name in watcher.named("finished"))
+    assert not any(name.startswith("cycle(a,b)/") for name in watcher.names())
     every = ["in s", "s a", "s p", "p a", "a b", "b a", "b out"]
     assert run(workflow(nodes, every)).output == {"by": "b", "n": 1}
 
@@ -228,10 +227,10 @@ def test_nested_cycles_turn_within_rounds_of_the_outer_one():
         edge("c", "a", condition=lambda payload: payload["n"] % 2 == 0 and payload["n"] < 4),
         edge("c", "out", condition=lambda payload: payload["n"] == 4),
     ]
-    watcher = Watcher()
+    watcher = Recorder()
     result = run(workflow(nodes, edges), observers=[watcher])
     assert result.output == {"by": "c", "n": 4}
-    assert [name for name in watcher.named("finished") if name.endswith("/c")] == [
+    assert [name for name in watcher.names() if name.endswith("/c")] == [
         "cycle(a,b,c)/0/cycle(b,c)/0/c",
         "cycle(a,b,c)/0/cycle(b,c)/1/c",
         "cycle(a,b,c)/1/cycle(b,c)/0/c",
@@ -444,22 +443,22 @@ def test_which_firings_a_limit_cuts_off_does_not_depend_on_what_was_slow(slow):
 
         return node(name, body, mode="async", join="each" if name == "c" else None)
 
-    watcher = Watcher()
+    watcher = Recorder()
     limits = {"c": CycleLimit(rounds=3, at_limit="exit")}
     edges = ["in c", "in a", "a c", "c c", "c out"]
     flow = workflow([taking("a"), taking("c")], edges, cycle_limits=limits)
     result = run(flow, observers=[watcher])
     assert result.status == "done"
-    assert sorted(watcher.named("finished")) == ["a", "c#0", "c#0.2", "c#1"]
+    assert sorted(watcher.names()) == ["a", "c#0", "c#0.2", "c#1"]
     assert len(result.exits["c"]) == 3
 
 
 def test_several_tokens_that_leave_a_cycle_on_one_edge_are_distinguished():
-    watcher = Watcher()
+    watcher = Recorder()
     nodes = ["p", "q", counter("a"), node("e", join="each"), node("t", join="each")]
     edges = ["in a", "a p", "a q", "p e", "q e", "e t", edge("e", "a", condition=never), "t out"]
     result = run(workflow(nodes, edges), observers=[watcher])
-    fired = [name for name in watcher.named("finished") if name.startswith("t")]
+    fired = [name for name in watcher.names() if name.startswith("t")]
     assert len(fired) == len(set(fired)) == 2
     assert len(result.exits["t"]) == 2
 
@@ -525,10 +524,10 @@ def test_a_graph_pushes_only_what_was_written():
 
 def test_a_graph_whose_exit_nothing_reaches_kills_its_edges():
     spec = graph(["w"], ["in w", edge("w", "out", condition=never)])
-    watcher = Watcher()
+    watcher = Recorder()
     flow = workflow([NodeSpec(id="sub", body=Inside(spec)), "t"], ["in sub", "sub t", "t out"])
     run(flow, observers=[watcher])
-    assert watcher.named("skipped") == ["t"]
+    assert watcher.names("skipped") == ["t"]
 
 
 def test_a_node_in_a_graph_is_named_by_its_path():
@@ -545,11 +544,9 @@ def test_what_nodes_of_a_graph_keep_is_gone_with_it_by_default():
         edges = ["in a", "a sub", edge("sub", "a"), edge("a", "out", condition=from_(4))]
         result = run(workflow([counter("a"), sub], edges))
         assert result.status == "done"
-        seen = Watcher()
+        seen = Recorder()
         run(workflow([counter("a"), sub], edges), observers=[seen])
-        assert [out["n"] for name, out in seen.outputs.items() if name.endswith("/sub/w")][
-            -1
-        ] == expected
+        assert [r.payload["n"] for r in seen if r.name.endswith("/sub/w")][-1] == expected
 
 
 def test_a_graph_that_keeps_its_nodes_fields_takes_no_others():

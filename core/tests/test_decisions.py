@@ -236,7 +236,8 @@ def test_a_plugin_hears_of_each_start_also_where_there_is_nothing_to_choose():
             return due[-1]
 
     assert run(fan([]), Notes()).status == "done"
-    assert seen == [["a", "b", "c"], ["a", "b"], ["a"]]
+    assert sorted(due[-1] for due in seen) == ["a", "b", "c"]
+    assert len(seen[-1]) == 1  # how many are due before depends on how fast they are found
 
 
 def test_what_starts_when_changes_nothing_that_a_run_comes_to():

@@ -21,8 +21,6 @@ from axil.errors import (
 from axil.runtime.result import Result
 from axil_control import Loop
 
-from .tools import schema_of
-
 
 def passing(inputs: dict[str, Any]) -> dict[str, Any]:
     return inputs
@@ -708,10 +706,10 @@ def test_a_loop_needs_no_declared_fields_for_its_counters():
         g.edge_to_exit(loop)
         return g.build()
 
-    assert built(schema_of(Bare)).invoke({"n": 1})[1] == {"n": 7}
-    assert built(schema_of(Reported)).invoke({"n": 1})[1] == {"n": 7, "current_iteration": 3}
+    assert built(Bare).invoke({"n": 1})[1] == {"n": 7}
+    assert built(Reported).invoke({"n": 1})[1] == {"n": 7, "current_iteration": 3}
     with pytest.raises(NodeFailed, match='AX201 "max_iterations"'):
-        built(schema_of(Bare), {"n": "", "max_iterations": ""}).invoke({"n": 1})
+        built(Bare, {"n": "", "max_iterations": ""}).invoke({"n": 1})
 
 
 def test_a_loop_configured_to_push_nothing_pushes_nothing():
@@ -797,7 +795,7 @@ class Chat(TypedDict):
 
 
 def typed(**nodes: Any) -> RootGraph:
-    g = RootGraph("g", state=schema_of(Chat))
+    g = RootGraph("g", state=Chat)
     for name, function in nodes.items():
         g.create_node(function, name=name, inline=True)
     g.edge_from_entry(next(iter(nodes)))

@@ -650,7 +650,7 @@ def test_a_machine_whose_last_task_failed_gives_what_there_is():
     for name in "ab":
         hand.finish(name, Out({}, {name: 1}))
     hand.take()
-    with pytest.raises(ValueError, match="by"):
+    with pytest.raises(ValueError, match="'by': 't'"):
         hand.finish("t", Out({"by": "t"}, {"a": 2}))
     assert plain(hand.machine.end().state) == {"a": 1, "b": 1}
 

@@ -90,8 +90,17 @@ def test_limits_are_copied_and_changed_like_other_data():
     assert Limits().within(-1.0).cost == 0.0
 
 
-@pytest.mark.parametrize("wrong", [{"firings": -1}, {"concurrency": 0}, {"cost": -1}])
-def test_a_limit_is_no_number_below_zero(wrong):
+@pytest.mark.parametrize(
+    ("least", "wrong"),
+    [
+        ({"firings": 0}, {"firings": -1}),
+        ({"concurrency": 1}, {"concurrency": 0}),
+        ({"cost": 0}, {"cost": -1}),
+        ({"lanes": {"x": 1}}, {"lanes": {"x": 0}}),
+    ],
+)
+def test_a_limit_is_no_number_below_its_least(least, wrong):
+    assert Limits(**least) != Limits()
     with pytest.raises(SpecError, match=rf"AX128 limits\.{next(iter(wrong))}"):
         Limits(**wrong)
 

@@ -18,8 +18,6 @@ from axil.errors import JournalError
 from axil.spec.graph import EdgeSpec, GraphSpec, NodeSpec
 from axil_journals import MemoryJournal
 
-from .tools import schema_of
-
 
 class Pair(BaseModel):
     x: int = 0
@@ -53,7 +51,7 @@ def sub_plan(body: Any, lane: str | None = None) -> Any:
 
 
 def test_a_filter_on_one_of_two_edges_is_still_known_where_they_meet():
-    graph = RootGraph("g", state=schema_of(Pair))
+    graph = RootGraph("g", state=Pair)
     for name in "abcd":
         graph.create_node(lambda state: None, name=name)
     graph.edge_from_entry("a")
@@ -64,7 +62,7 @@ def test_a_filter_on_one_of_two_edges_is_still_known_where_they_meet():
 
 
 def test_runs_of_one_graph_do_not_share_what_they_append():
-    graph = RootGraph("g", state=schema_of(Pair))
+    graph = RootGraph("g", state=Pair)
     graph.create_node(lambda state: {"log": [threading.current_thread().name]}, name="a")
     graph.edge_from_entry("a")
     graph.build()

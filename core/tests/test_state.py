@@ -13,8 +13,7 @@ from axil.errors import ConcurrentReset, InvalidValue, SchemaMismatch, StateErro
 from axil.kernel.state import APPEND, Field, History, Reducer, Schema, State, join, merged
 from axil.kernel.values import MISSING, Log
 from axil.spec.graph import GraphSpec
-
-from .tools import MAXIMUM, SUM
+from axil.typed.reducers import MAXIMUM, SUM
 
 # a failure prints how to repeat it; no law is about seconds
 law = settings(deadline=None, print_blob=True, max_examples=200)

@@ -93,7 +93,7 @@ def test_a_field_without_a_strategy_is_overwritten_and_an_underscore_may_end_its
 
 
 def test_constraints_hold_and_the_field_is_named():
-    with pytest.raises(NodeFailed, match="n") as caught:
+    with pytest.raises(NodeFailed, match='field "n"') as caught:
         flow(Bounded, "start->a", a=gives({"n": 11})).run({})
     assert isinstance(caught.value.__cause__, InvalidValue)
 

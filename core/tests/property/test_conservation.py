@@ -14,14 +14,15 @@ from axil.compiler.planner import compile_spec
 from axil.errors import StateError
 from axil.kernel.machine import Machine, entry_tokens
 from axil.kernel.tokens import Task
+from axil_testing.graphs import RandomGraph, graphs
 
-from .strategies import Case, cases, law, seeds
+from .strategies import law, seeds
 
 
 class Ledger:
     """One machine driven by hand, with every token that was sent and every token that arrived."""
 
-    def __init__(self, case: Case, choose: random.Random) -> None:
+    def __init__(self, case: RandomGraph, choose: random.Random) -> None:
         self.plan = plan = compile_spec(case.spec())
         root = plan.graph.schema.start(plan.graph.start)
         machine = Machine(plan, (), root)
@@ -45,7 +46,7 @@ class Ledger:
         self.ended = machine.end()
 
     @classmethod
-    def of(cls, case: Case, choose: random.Random) -> Ledger:
+    def of(cls, case: RandomGraph, choose: random.Random) -> Ledger:
         try:
             return cls(case, choose)
         except StateError:
@@ -57,8 +58,10 @@ class Ledger:
 
 
 @law(40)
-@given(case=cases(depth=0), choose=seeds)
-def test_every_node_fires_or_is_skipped_and_none_does_both(case: Case, choose: random.Random):
+@given(case=graphs(depth=0), choose=seeds)
+def test_every_node_fires_or_is_skipped_and_none_does_both(
+    case: RandomGraph, choose: random.Random
+):
     ledger = Ledger.of(case, choose)
     fired = set(ledger.firings())
     assert len(ledger.skipped) == len(set(ledger.skipped))
@@ -67,9 +70,9 @@ def test_every_node_fires_or_is_skipped_and_none_does_both(case: Case, choose: r
 
 
 @law(40)
-@given(case=cases(depth=0), choose=seeds)
+@given(case=graphs(depth=0), choose=seeds)
 def test_every_token_sent_arrives_once_or_its_target_did_not_fire(
-    case: Case, choose: random.Random
+    case: RandomGraph, choose: random.Random
 ):
     ledger = Ledger.of(case, choose)
     edges = ledger.plan.graph.edges
@@ -88,9 +91,9 @@ def test_every_token_sent_arrives_once_or_its_target_did_not_fire(
 
 
 @law(40)
-@given(case=cases(depth=0, joins=("gate", "all")), choose=seeds)
+@given(case=graphs(depth=0, joins=("gate", "all")), choose=seeds)
 def test_an_edge_carries_one_token_at_most_for_each_group_of_its_source(
-    case: Case, choose: random.Random
+    case: RandomGraph, choose: random.Random
 ):
     ledger = Ledger.of(case, choose)
     groups: dict[str, set[str]] = {}

@@ -17,9 +17,10 @@ from axil.kernel.scheduler import Scheduler
 from axil.kernel.scopes import machine_type
 from axil.kernel.tokens import Activation, Task
 from axil.runtime import run as driver
+from axil_testing.graphs import RandomGraph, graphs
 from axil_testing.specs import Tape
 
-from .strategies import Case, cases, law, seeds
+from .strategies import law, seeds
 from .test_schedules import run
 
 EVENTS = ("begin", "finish", "fail", "wait", "put_back", "recorded", "refuse", "stop", "next")
@@ -85,13 +86,13 @@ def observed(log: list[tuple[str, tuple[Any, ...], Any]], made: dict[str, Any]) 
 
 @law(60, times=850)
 @given(
-    case=cases(cyclic=True),
+    case=graphs(cyclic=True),
     choose=seeds,
     is_recorded=st.booleans(),
     concurrency=st.sampled_from([None, 1, 3]),
 )
 def test_a_fresh_scheduler_reaches_the_same_result_with_the_events_of_a_run(
-    case: Case, choose: random.Random, is_recorded: bool, concurrency: int | None
+    case: RandomGraph, choose: random.Random, is_recorded: bool, concurrency: int | None
 ):
     log: list[tuple[str, tuple[Any, ...], Any]] = []
     made: dict[str, Any] = {}

@@ -13,22 +13,23 @@ from hypothesis import assume, given
 from axil.builder.workflow import Workflow
 from axil.runtime.result import Result
 from axil_journals import MemoryJournal
+from axil_testing.graphs import Call, RandomGraph, RandomNode, graphs
 from axil_testing.specs import Raw, Tape, written
 
-from .strategies import Case, Script, cases, law, seeds
+from .strategies import law, seeds
 from .test_schedules import facts
 
 
-def run(case: Case, choose: random.Random, journal: Any) -> tuple[list[str], Result]:
+def run(case: RandomGraph, choose: random.Random, journal: Any) -> tuple[list[str], Result]:
     """Run under the one id; gives the activations whose bodies ran."""
     ran: list[str] = []
 
-    def wrap(script: Script) -> Raw:
+    def wrap(fire: Call, node: RandomNode) -> Raw:
         async def body(task: Any, ctx: Any) -> Any:
             ran.append(str(ctx.activation))
             for _ in range(choose.randrange(4)):
                 await asyncio.sleep(0)
-            return script(task)
+            return fire(task, ctx)
 
         return Raw(body, "async", ctx=True)
 
@@ -39,9 +40,9 @@ def run(case: Case, choose: random.Random, journal: Any) -> tuple[list[str], Res
 
 
 @law(20)
-@given(case=cases(cyclic=True), choose=seeds)
+@given(case=graphs(cyclic=True), choose=seeds)
 def test_a_run_goes_on_from_every_prefix_of_its_journal_and_nothing_runs_twice(
-    case: Case, choose: random.Random
+    case: RandomGraph, choose: random.Random
 ):
     tape = Tape()
     ran, result = run(case, choose, tape)
@@ -67,9 +68,9 @@ def test_a_run_goes_on_from_every_prefix_of_its_journal_and_nothing_runs_twice(
 
 
 @law(17)
-@given(case=cases(cyclic=True), choose=seeds)
+@given(case=graphs(cyclic=True), choose=seeds)
 def test_a_finished_run_is_shown_from_its_journal_without_running_anything(
-    case: Case, choose: random.Random
+    case: RandomGraph, choose: random.Random
 ):
     journal = MemoryJournal()
     ran, result = run(case, choose, journal)

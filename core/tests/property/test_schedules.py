@@ -22,10 +22,11 @@ from axil.kernel.tokens import Activation, Task
 from axil.runtime.result import Result
 from axil.runtime.run import Run
 from axil.spec.graph import Limits
+from axil_testing import Recorder
+from axil_testing.graphs import Call, RandomGraph, RandomNode, graphs, seen_by
 from axil_testing.specs import Raw, Tape
 
-from ..tools import Watcher
-from .strategies import Case, Script, cases, law, seeds, seen_by
+from .strategies import law, seeds
 
 
 def by_hand(plan: Plan, choose: random.Random) -> tuple[dict[str, Any], FrameResult, set[str]]:
@@ -54,8 +55,8 @@ def reported(ended: FrameResult) -> Any:
 
 
 @law(50)
-@given(case=cases(depth=0), choose=seeds)
-def test_a_machine_does_the_same_in_any_order(case: Case, choose: random.Random):
+@given(case=graphs(depth=0), choose=seeds)
+def test_a_machine_does_the_same_in_any_order(case: RandomGraph, choose: random.Random):
     plan = compile_spec(case.spec())
     try:
         first = by_hand(plan, random.Random(1))
@@ -69,7 +70,7 @@ def test_a_machine_does_the_same_in_any_order(case: Case, choose: random.Random)
 
 
 def run(
-    case: Case,
+    case: RandomGraph,
     choose: random.Random | None,
     *,
     concurrency: int | None = None,
@@ -81,7 +82,7 @@ def run(
     """
     seen: dict[str, Any] = {}
 
-    def wrap(script: Script) -> Raw:
+    def wrap(fire: Call, node: RandomNode) -> Raw:
         def note(task: Task, ctx: Any) -> None:
             assert str(ctx.activation) not in seen
             seen[str(ctx.activation)] = seen_by(task)
@@ -90,7 +91,7 @@ def run(
 
             def inline(task: Task, ctx: Any) -> Any:
                 note(task, ctx)
-                return script(task)
+                return fire(task, ctx)
 
             return Raw(inline, ctx=True)
 
@@ -98,18 +99,18 @@ def run(
             note(task, ctx)
             for _ in range(choose.randrange(6)):
                 await asyncio.sleep(0)
-            return script(task)
+            return fire(task, ctx)
 
         return Raw(body, "async", ctx=True)
 
-    watcher = Watcher() if watched else None
+    watcher = Recorder() if watched else None
     workflow = Workflow(case.spec(wrap))
     limits = Limits(firings=600, concurrency=concurrency)
     observers = [] if watcher is None else [watcher]
     result = asyncio.run(
         _awaited(workflow.start({}, observers=observers, limits=limits, journal=journal))
     )
-    return seen, result, set() if watcher is None else set(watcher.named("skipped"))
+    return seen, result, set() if watcher is None else set(watcher.names("skipped"))
 
 
 async def _awaited(run: Run) -> Result:
@@ -131,7 +132,7 @@ def facts(tape: Tape) -> list[str]:
     )
 
 
-def same(case: Case, choose: random.Random, concurrency: int | None) -> None:
+def same(case: RandomGraph, choose: random.Random, concurrency: int | None) -> None:
     tapes = Tape(), Tape()
     seen, result, skipped = run(case, None, journal=tapes[0])
     if result.status != "done":
@@ -150,17 +151,17 @@ def same(case: Case, choose: random.Random, concurrency: int | None) -> None:
 
 
 @law(50)
-@given(case=cases(), choose=seeds, concurrency=st.sampled_from([None, 1, 2]))
+@given(case=graphs(), choose=seeds, concurrency=st.sampled_from([None, 1, 2]))
 def test_a_run_does_the_same_whatever_takes_how_long(
-    case: Case, choose: random.Random, concurrency: int | None
+    case: RandomGraph, choose: random.Random, concurrency: int | None
 ):
     same(case, choose, concurrency)
 
 
 @law(50)
-@given(case=cases(cyclic=True), choose=seeds, concurrency=st.sampled_from([None, 1, 2]))
+@given(case=graphs(cyclic=True), choose=seeds, concurrency=st.sampled_from([None, 1, 2]))
 def test_a_run_with_cycles_does_the_same_whatever_takes_how_long(
-    case: Case, choose: random.Random, concurrency: int | None
+    case: RandomGraph, choose: random.Random, concurrency: int | None
 ):
     same(case, choose, concurrency)
 
@@ -179,8 +180,8 @@ def whole(result: Result) -> Any:
 
 
 @law(40)
-@given(case=cases(cyclic=True))
-def test_the_short_ways_of_a_run_lead_where_the_long_ones_lead(case: Case):
+@given(case=graphs(cyclic=True))
+def test_the_short_ways_of_a_run_lead_where_the_long_ones_lead(case: RandomGraph):
     """A run that is journaled turns rounds the short way, and one that is not follows chains,
     too.
     """

@@ -7,15 +7,16 @@ import random
 from hypothesis import given
 
 from axil.errors import ConcurrentReset, CycleError, LimitReached
+from axil_testing.graphs import RandomGraph, graphs
 
-from .strategies import Case, cases, law, seeds
+from .strategies import law, seeds
 from .test_schedules import run
 
 
 @law(40)
-@given(case=cases(cyclic=True), choose=seeds)
+@given(case=graphs(cyclic=True), choose=seeds)
 def test_a_graph_with_cycles_ends_and_each_entry_of_a_cycle_says_how(
-    case: Case, choose: random.Random
+    case: RandomGraph, choose: random.Random
 ):
     _, result, _ = run(case, choose)
     if result.status == "limited":
@@ -32,8 +33,8 @@ def test_a_graph_with_cycles_ends_and_each_entry_of_a_cycle_says_how(
 
 
 @law(40)
-@given(case=cases(), choose=seeds)
-def test_a_graph_without_cycles_is_done_unless_it_failed(case: Case, choose: random.Random):
+@given(case=graphs(), choose=seeds)
+def test_a_graph_without_cycles_is_done_unless_it_failed(case: RandomGraph, choose: random.Random):
     _, result, _ = run(case, choose)
     assert result.cycles == {}
     assert result.status == "done" or isinstance(result.error.__cause__, ConcurrentReset), (

@@ -102,10 +102,10 @@ def test_what_is_streamed_is_what_is_said(text):
 @pytest.mark.parametrize(
     ("script", "reported"),
     [
-        ({"rules": [{"replies": []}]}, "replies"),
-        ({"rule": []}, "rules"),
-        ([{"txt": "x"}], "txt"),
-        ({"rules": [{"match": {"x": 1}}]}, "x"),
+        ({"rules": [{"replies": []}]}, "at least one reply"),
+        ({"rule": []}, 'Did you mean "rules"'),
+        ([{"txt": "x"}], 'unknown key "txt"'),
+        ({"rules": [{"match": {"x": 1}}]}, 'unknown key "x"'),
     ],
 )
 def test_a_script_is_read_strictly(script, reported):

@@ -11,7 +11,7 @@ from axil_journals import Entry, MemoryJournal
 from axil_serve import Caller, RunService
 from axil_serve.app import SILENCE, _Api
 from axil_serve.feed import MOST_CHUNKS, Feed
-from axil_serve.service import StreamEvent
+from axil_serve.streams import StreamEvent
 from axil_sqlite import SqliteJournal
 
 from .conftest import ADA, ALL, BEN, as_caller, events_of, greeting, refund, served, serving

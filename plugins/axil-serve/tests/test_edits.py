@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from axil.plugin import default_registry
-from axil_serve.edits import drawing, edited
+from axil_serve.drawing import drawing
+from axil_serve.edits import edited
 from axil_serve.errors import BadRequest
 
 FILE = """\

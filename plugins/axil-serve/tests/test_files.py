@@ -342,7 +342,7 @@ def test_what_was_looked_at_and_stays_is_not_looked_at_again(monkeypatch):
         service = RunService(journal, {"greeting": greeting()}, keep_seconds=1.0)
         for name in ("a", "b"):
             await greeting().run({"name": "x"}, journal=journal, run_id=name)  # by no server
-            service._owners.clear()
+            service.records.owned.clear()
             read.clear()
             await service.tidy(time.time() + 1.0)
             assert set(read) == {name}
@@ -364,7 +364,7 @@ def test_of_many_old_runs_a_part_is_looked_at_at_a_time(monkeypatch):
             await service.engine.result(await service.start(ada, "greeting", {"name": "old"}))
         for name in "abcde":
             await greeting().run({"name": "x"}, journal=journal, run_id=name)  # by no server
-        service._owners.clear()
+        service.records.owned.clear()
         read.clear()
         assert [await service.tidy(now) for _ in range(2)] == [0, 0]
         assert read == ["e", "d", "c", "b"]
@@ -379,7 +379,7 @@ def test_of_many_old_runs_a_part_is_looked_at_at_a_time(monkeypatch):
 
 
 def test_the_owners_of_so_many_runs_are_known_at_once(monkeypatch):
-    monkeypatch.setattr("axil_serve.service._KNOWN", 2)
+    monkeypatch.setattr("axil_serve.records._KNOWN", 2)
 
     async def go() -> None:
         journal, ada = MemoryJournal(), Caller(name="ada")
@@ -388,7 +388,7 @@ def test_the_owners_of_so_many_runs_are_known_at_once(monkeypatch):
             runs = [await service.start(ada, "greeting", {"name": "x"}) for _ in range(4)]
             for run_id in runs:
                 await service.engine.result(run_id)
-                assert service._kept(run_id)["owner"] == "ada"
-        assert list(service._owners) == runs[-2:]
+                assert service.records.kept(run_id)["owner"] == "ada"
+        assert list(service.records.owned) == runs[-2:]
 
     asyncio.run(go())

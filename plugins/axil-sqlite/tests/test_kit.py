@@ -23,12 +23,6 @@ class TestSqlite(JournalKit):
     durable = True
     shared = True
     number = itertools.count()
-    folder: ClassVar[Path]
-
-    @pytest.fixture(scope="class", autouse=True)
-    @classmethod
-    def _folder(cls, tmp_path_factory: pytest.TempPathFactory) -> None:
-        cls.folder = tmp_path_factory.mktemp("journals")
 
     def make(self) -> Any:
         return SqliteJournal(self.folder / str(next(self.number)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from axil import Graph, RootGraph
+from axil import Graph, NodeFailed, RootGraph
 from axil.plugin import hook_manager
 from axil_testing import Recorder
 
@@ -70,7 +70,7 @@ def test_a_failure_and_the_chunks_before_it_are_kept():
     g.edge_from_entry(g.create_node(body, name="a"), {})
     g.edge_to_exit("a", {})
     recorder = Recorder()
-    with pytest.raises(Exception, match="no"):
+    with pytest.raises(NodeFailed, match="ValueError: no"):
         g.build().invoke({}, observers=[recorder])
     (record,) = recorder
     assert (record.status, record.chunks) == ("failed", ("almost",))

@@ -11,6 +11,7 @@ around it only those between its own nodes are made anew.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -71,7 +72,7 @@ class _Scope:
         """Vertices of flat cycles, each with the first one of its cycle."""
         self.cycles: dict[int, list[Edge]] = {}
         """First vertex of each folded cycle, with the edges that touch the cycle."""
-        self.groups = self._groups()
+        self.groups: list[list[int]] = self._groups()
         """The vertices of each plan node."""
         self.links, self.level = self._links()
         self.late = self._late()
@@ -185,20 +186,7 @@ class _Scope:
 
     def plan(self) -> Plan:
         vertices = [self._vertex(group) for group in self.groups]
-        ports = _Ports(vertices)
-        gates = {n for n, v in enumerate(vertices) if v.join is GATE and v.type == "cycle"}
-        for source, target, edge in self.links:
-            if target < 0:
-                continue
-            # what comes from outside is decided before a round begins
-            is_decided = source < 0 and self.entry is not None
-            if is_decided and edge.trigger and target in gates:
-                continue  # it brings nothing, and a gate does not count what it lacks
-            waited = not (
-                is_decided or edge.id in self.late or (self.flat and self._is_inner(edge))
-            )
-            ports.meet(target, edge, waited=waited)
-        ports.number()
+        ports = self._ports(vertices)
         outs, entries = self._arcs(ports)
         units, unit_of = self._units()
         leaves = [OUTSIDE in [arc.port for arc in out if arc.trigger] for out in outs]
@@ -260,6 +248,24 @@ class _Scope:
             index={node.name: n for n, node in enumerate(nodes)},
         )
 
+    def _ports(self, vertices: Sequence[ResolvedNode]) -> _Ports:
+        """Return the places at which edges meet."""
+        ports = _Ports(vertices)
+        gates = {n for n, v in enumerate(vertices) if v.join is GATE and v.type == "cycle"}
+        for source, target, edge in self.links:
+            if target < 0:
+                continue
+            # what comes from outside is decided before a round begins
+            is_decided = source < 0 and self.entry is not None
+            if is_decided and edge.trigger and target in gates:
+                continue  # it brings nothing, and a gate does not count what it lacks
+            waited = not (
+                is_decided or edge.id in self.late or (self.flat and self._is_inner(edge))
+            )
+            ports.meet(target, edge, waited=waited)
+        ports.number()
+        return ports
+
     def _is_inner(self, edge: Edge) -> bool:
         """Return whether an edge is inside a flat cycle: then nothing waits for it."""
         unit = self.flat.get(edge.source) if edge.trigger else None
@@ -293,11 +299,8 @@ class _Scope:
         return [tuple(out) for out in outs], entries
 
     def _barriers(self, leaves: Sequence[bool]) -> tuple[tuple[int, int], ...]:
-        leavers: dict[int, int] = {}
-        for level, could_leave in zip(self.level, leaves, strict=True):
-            if could_leave:
-                leavers[level] = leavers.get(level, 0) + 1
-        return tuple(sorted(leavers.items()))
+        found = Counter(self.level[n] for n, could_leave in enumerate(leaves) if could_leave)
+        return tuple(sorted(found.items()))
 
     def _vertex(self, group: list[int]) -> ResolvedNode:
         if group[0] not in self.cycles:
@@ -318,11 +321,8 @@ class _Scope:
         for n, group in enumerate(self.groups):
             first = self.flat.get(group[0])
             units.setdefault((first is not None, n if first is None else first), []).append(n)
-        unit_of = [0] * len(self.groups)
-        for u, unit in enumerate(units.values()):
-            for n in unit:
-                unit_of[n] = u
-        return tuple(tuple(unit) for unit in units.values()), unit_of
+        of = {n: u for u, unit in enumerate(units.values()) for n in unit}
+        return tuple(map(tuple, units.values())), [of[n] for n in range(len(self.groups))]
 
 
 def _arc(edge: Edge, port: int, late: bool = False, inner: bool = False) -> PlanEdge:

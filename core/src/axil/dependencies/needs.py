@@ -102,157 +102,15 @@ class DependencyWalk:
     def graph(self, spec: GraphSpec, requires: Mapping[str, str]) -> None:
         """Note everything that a graph names."""
         self.needs.files.update(dict.fromkeys(spec.extras.get("trail", ())))
-        requires = {**requires, **spec.requires}
         self.needs.requires.update(
             {canonical_name(name): version for name, version in spec.requires.items()}
         )
-        for name, declared in spec.schema.fields.items() if spec.schema is not None else ():
-            self._need(
-                "reducers", declared.reducer.name, f"{spec.place or spec.id} state.{name}", requires
-            )
-        uses = [("nodes", node.use, node.place, node.id) for node in spec.nodes]
-        uses += [
-            ("wrappers", use, node.place, node.id) for node in spec.nodes for use in node.wrappers
-        ]
-        uses += [
-            ("conditions", edge.condition, edge.place, f"{edge.source}->{edge.target}")
-            for edge in spec.edges
-        ]
-        uses += [
-            ("processors", edge.process, edge.place, f"{edge.source}->{edge.target}")
-            for edge in spec.edges
-        ]
-        for kind, use, place, name in uses:
-            if isinstance(use, ComponentRef) and ":" not in use.type:
-                self._use(kind, use, place or Place(path=name), spec, requires)
+        _GraphWalk(self, spec, {**requires, **spec.requires}).note()
 
-    def _use(
-        self,
-        kind: str,
-        use: ComponentRef,
-        place: Place,
-        spec: GraphSpec,
-        requires: Mapping[str, str],
-    ) -> None:
-        component = self._need(kind, use.type, str(place), requires, config=use.config)
-        if kind == "models" and (name := use.config.get("name") or use.config.get("model")):
-            self.needs.models[f"{use.type.rpartition('/')[2]}:{name}"] = None
-        if component is None:
-            return
-        manifest = self.registry.manifest(component.distribution)
-        described = manifest.find(kind, component.name) if manifest is not None else None
-        if described is None:
-            if component.distribution != KERNEL and component.status != "registered":
-                self.needs.blind[f"{kind}:{component.name}"] = None
-            return
-        for reference in references_of(described):
-            self._reference(reference, use, place, spec, requires)
-
-    def _reference(
-        self,
-        reference: Reference,
-        use: ComponentRef,
-        place: Place,
-        spec: GraphSpec,
-        requires: Mapping[str, str],
-    ) -> None:
-        settings = settings_at(use.config, reference.path)
-        found = [(keys, value) for keys, value in settings if value is not None]
-        if not found and (not reference.beside or use.config.get(reference.beside) is not None):
-            for name in reference.default:
-                self._need(
-                    reference.kind,
-                    name,
-                    f"{place} {reference.path} (default)",
-                    requires,
-                    is_default=True,
-                )
-            if (
-                reference.kind == "models"
-                and reference.default
-                and use.config.get(reference.beside)
-            ):
-                self.needs.models[f"{reference.default[0]}:{use.config[reference.beside]}"] = None
-        for keys, value in found:
-            inside = place.at("config", *keys)
-            if reference.kind == "graph":
-                self._inner(value, inside, spec, requires)
-            elif reference.kind == "file":
-                self._named_file(str(value), spec)
-            elif reference.kind in COMPONENT_KINDS:
-                several = (
-                    [*enumerate(cast("list[Any]", value))] if isinstance(value, list) else None
-                )
-                for i, each in several or ():
-                    self._named(reference.kind, each, (*keys, i), use, inside.at(i), spec, requires)
-                if several is None:
-                    self._named(reference.kind, value, keys, use, inside, spec, requires)
-
-    def _named(
-        self,
-        kind: str,
-        value: Any,
-        keys: tuple[str | int, ...],
-        use: ComponentRef,
-        place: Place,
-        spec: GraphSpec,
-        requires: Mapping[str, str],
-    ) -> None:
-        """Note a component that a setting names: by name, or as ``{type: …}`` with settings."""
-        if isinstance(value, str):
-            config: Any = {}
-            if keys[-1] == "type":  # its settings stand beside it
-                around: Any = use.config
-                for key in keys[:-1]:
-                    around = around[key]
-                config = around.get("config") or {}
-            elif kind == "models" and keys == ("provider",):
-                config = {"name": use.config.get("name")}
-            self._use(kind, ComponentRef(type=value, config=config), place, spec, requires)
-        elif isinstance(value, Mapping) and isinstance(
-            cast("Mapping[str, Any]", value).get("type"), str
-        ):
-            given = dict(cast("Mapping[str, Any]", value))
-            name = str(given.pop("type"))
-            self._use(
-                kind,
-                ComponentRef(type=name, config=_settings(given.get("config", given))),
-                place,
-                spec,
-                requires,
-            )
-
-    def _inner(
-        self, value: object, place: Place, spec: GraphSpec, requires: Mapping[str, str]
-    ) -> None:
-        if not isinstance(value, Mapping):
-            return
-        given = cast("Mapping[str, Any]", value)
-        try:
-            read: ReadInner | None = self.read or spec.extras.get("read")
-            if "nodes" in given or "path" in given:
-                if read is not None and (inner := read(given, place, spec)) is not None:
-                    self.graph(inner, requires)
-            elif isinstance(given.get("type"), str):
-                self._use(
-                    "nodes",
-                    ComponentRef(type=given["type"], config=_settings(given.get("config"))),
-                    place,
-                    spec,
-                    requires,
-                )
-        except SpecError as error:
-            self.needs.problems.extend(error.problems)
-
-    def _named_file(self, name: str, spec: GraphSpec) -> None:
-        folder = str(spec.extras.get("folder") or ".")
-        path = os.path.realpath(os.path.join(folder, name))
-        if os.path.isfile(path):
-            self.needs.files[path] = None
-
-    def _need(
+    def note(
         self, kind: str, name: str, where: str, requires: Mapping[str, str], **more: Any
     ) -> Component | None:
+        """Note a component, once for each place, and return it; None: none may be used."""
         component, error = None, None
         try:
             component = self.registry.find(kind, name, where, requires=requires)
@@ -280,6 +138,129 @@ class DependencyWalk:
         return (
             canonical_name(distribution) if distribution else self.registry.provider(kind, bare)[0]
         )
+
+
+class _GraphWalk:
+    """The part of a walk that is in one graph: ``spec``, under what it ``requires``."""
+
+    def __init__(self, walk: DependencyWalk, spec: GraphSpec, requires: Mapping[str, str]) -> None:
+        self.walk, self.spec, self.requires = walk, spec, requires
+        self.needs = walk.needs
+
+    def note(self) -> None:
+        """Note everything that the graph names."""
+        spec = self.spec
+        for name, declared in spec.schema.fields.items() if spec.schema is not None else ():
+            self._need("reducers", declared.reducer.name, f"{spec.place or spec.id} state.{name}")
+        uses = [("nodes", node.use, node.place, node.id) for node in spec.nodes]
+        uses += [
+            ("wrappers", use, node.place, node.id) for node in spec.nodes for use in node.wrappers
+        ]
+        uses += [
+            ("conditions", edge.condition, edge.place, f"{edge.source}->{edge.target}")
+            for edge in spec.edges
+        ]
+        uses += [
+            ("processors", edge.process, edge.place, f"{edge.source}->{edge.target}")
+            for edge in spec.edges
+        ]
+        for kind, use, place, name in uses:
+            if isinstance(use, ComponentRef) and ":" not in use.type:
+                self._use(kind, use, place or Place(path=name))
+
+    def _use(self, kind: str, use: ComponentRef, place: Place) -> None:
+        component = self._need(kind, use.type, str(place), config=use.config)
+        if kind == "models" and (name := use.config.get("name") or use.config.get("model")):
+            self.needs.models[f"{use.type.rpartition('/')[2]}:{name}"] = None
+        if component is None:
+            return
+        manifest = self.walk.registry.manifest(component.distribution)
+        described = manifest.find(kind, component.name) if manifest is not None else None
+        if described is None:
+            if component.distribution != KERNEL and component.status != "registered":
+                self.needs.blind[f"{kind}:{component.name}"] = None
+            return
+        for reference in references_of(described):
+            self._reference(reference, use, place)
+
+    def _reference(self, reference: Reference, use: ComponentRef, place: Place) -> None:
+        settings = settings_at(use.config, reference.path)
+        found = [(keys, value) for keys, value in settings if value is not None]
+        if not found and (not reference.beside or use.config.get(reference.beside) is not None):
+            for name in reference.default:
+                self._need(
+                    reference.kind, name, f"{place} {reference.path} (default)", is_default=True
+                )
+            if (
+                reference.kind == "models"
+                and reference.default
+                and use.config.get(reference.beside)
+            ):
+                self.needs.models[f"{reference.default[0]}:{use.config[reference.beside]}"] = None
+        for keys, value in found:
+            inside = place.at("config", *keys)
+            if reference.kind == "graph":
+                self._inner(value, inside)
+            elif reference.kind == "file":
+                self._named_file(str(value))
+            elif reference.kind in COMPONENT_KINDS:
+                several = (
+                    [*enumerate(cast("list[Any]", value))] if isinstance(value, list) else None
+                )
+                for i, each in several or ():
+                    self._named(reference.kind, each, (*keys, i), use, inside.at(i))
+                if several is None:
+                    self._named(reference.kind, value, keys, use, inside)
+
+    def _named(
+        self, kind: str, value: Any, keys: tuple[str | int, ...], use: ComponentRef, place: Place
+    ) -> None:
+        """Note a component that a setting names: by name, or as ``{type: …}`` with settings."""
+        if isinstance(value, str):
+            config: Any = {}
+            if keys[-1] == "type":  # its settings stand beside it
+                around: Any = use.config
+                for key in keys[:-1]:
+                    around = around[key]
+                config = around.get("config") or {}
+            elif kind == "models" and keys == ("provider",):
+                config = {"name": use.config.get("name")}
+            self._use(kind, ComponentRef(type=value, config=config), place)
+        elif isinstance(value, Mapping) and isinstance(
+            cast("Mapping[str, Any]", value).get("type"), str
+        ):
+            given = dict(cast("Mapping[str, Any]", value))
+            name = str(given.pop("type"))
+            self._use(
+                kind, ComponentRef(type=name, config=_settings(given.get("config", given))), place
+            )
+
+    def _inner(self, value: object, place: Place) -> None:
+        if not isinstance(value, Mapping):
+            return
+        given = cast("Mapping[str, Any]", value)
+        try:
+            read: ReadInner | None = self.walk.read or self.spec.extras.get("read")
+            if "nodes" in given or "path" in given:
+                if read is not None and (inner := read(given, place, self.spec)) is not None:
+                    self.walk.graph(inner, self.requires)
+            elif isinstance(given.get("type"), str):
+                self._use(
+                    "nodes",
+                    ComponentRef(type=given["type"], config=_settings(given.get("config"))),
+                    place,
+                )
+        except SpecError as error:
+            self.needs.problems.extend(error.problems)
+
+    def _named_file(self, name: str) -> None:
+        folder = str(self.spec.extras.get("folder") or ".")
+        path = os.path.realpath(os.path.join(folder, name))
+        if os.path.isfile(path):
+            self.needs.files[path] = None
+
+    def _need(self, kind: str, name: str, where: str, **more: Any) -> Component | None:
+        return self.walk.note(kind, name, where, self.requires, **more)
 
 
 def _settings(given: object) -> Mapping[str, object]:

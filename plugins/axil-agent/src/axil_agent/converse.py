@@ -323,12 +323,7 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
             reply = on_reply(reply, request.messages) or reply
         if reply.tool_calls:
             turns += 1
-            if turns > options.max_turns:
-                hint = "Raise max_turns, or find out why the model does not finish."
-                message = f"the model asked for tools more than {options.max_turns} times."
-                if faults:
-                    message += f" The last error of a tool: {faults[-1]}"
-                raise TurnLimit("AX653", message, hint, options.where)
+            check_turns(turns, options, faults)
             results = await act(reply.tool_calls, options.tools, ctx, turns, faults)
             new = [reply.message(), *results]
             texts += new
@@ -337,42 +332,62 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
                 settings["tool_choice"] = "auto"
             continue
         try:
-            # what seems whole may have been repaired, and any text is prose
-            if reply.finish == "length" and options.formatter.introduction:
-                raise ValueError("it is not complete: make it shorter.")
-            if reply.finish in _NO_ANSWER and options.asked:
-                raise ValueError("it is no answer.")
-            images = [dict(part) for part in reply.parts if is_part(part)]
-            if images and isinstance(options.formatter, Prose):
-                content = content_of(reply.text, images)
-                fields = {options.asked[0] if options.asked else "message": content}
-                text = content_text(content)
-                parts = tuple(content) if isinstance(content, list) else (content,)
-                return Answer(fields, text, tuple(acted), None, reply.extra, parts)
-            fields, value = await read(reply.text, options, ctx, f"output:{calls}")
-            shown.end(fields)
-            return Answer(fields, reply.text, tuple(acted), value, reply.extra)
+            answer = await _answer(reply, options, ctx, f"output:{calls}")
         except ValueError as error:
-            fault = _fault(error, reply)
-            if reply.finish in _NO_ANSWER:
-                said = f': "{reply.text:.200}"' if reply.text else "."
-                message = f"the model {_NO_ANSWER[reply.finish]}{said}"
-                hint = "Asking again would not help; change what is asked."
-                raise ReplyError("AX805", message, hint, options.where) from error
-            if repairs >= options.max_repairs:
-                message = f"no reply of {repairs + 1} could be used. The last fault: {fault}"
-                hint = "Make the task easier, or choose another formatter."
-                raise ReplyError("AX652", message, hint, options.where) from error
+            fault = _fault_to_repair(error, reply, repairs, options)
             repairs += 1
             shown.reset()
-            texts += [
-                reply.message(),
-                {
-                    "role": "user",
-                    "content": f"Your reply could not be used: {fault}\n"
-                    "Please answer again, in full.",
-                },
-            ]
+            text = f"Your reply could not be used: {fault}\nPlease answer again, in full."
+            texts += [reply.message(), {"role": "user", "content": text}]
+            continue
+        if not answer.parts:
+            shown.end(answer.fields)
+        return replace(answer, acted=tuple(acted))
+
+
+def check_turns(turns: int, options: ChatOptions, faults: Sequence[str]) -> None:
+    """Raises: TurnLimit (AX653): so many turns with tools are too many; ``faults``: of tools."""
+    if turns > options.max_turns:
+        message = f"the model asked for tools more than {options.max_turns} times."
+        if faults:
+            message += f" The last error of a tool: {faults[-1]}"
+        hint = "Raise max_turns, or find out why the model does not finish."
+        raise TurnLimit("AX653", message, hint, options.where)
+
+
+async def _answer(reply: Reply, options: ChatOptions, ctx: Stage, step: str) -> Answer:
+    """Return what a reply answers. Raises: ValueError: what is wrong, for the model."""
+    # what seems whole may have been repaired, and any text is prose
+    if reply.finish == "length" and options.formatter.introduction:
+        raise ValueError("it is not complete: make it shorter.")
+    if reply.finish in _NO_ANSWER and options.asked:
+        raise ValueError("it is no answer.")
+    images = [dict(part) for part in reply.parts if is_part(part)]
+    if images and isinstance(options.formatter, Prose):
+        content = content_of(reply.text, images)
+        fields = {options.asked[0] if options.asked else "message": content}
+        parts = tuple(content) if isinstance(content, list) else (content,)
+        return Answer(fields, content_text(content), extra=reply.extra, parts=parts)
+    fields, value = await read(reply.text, options, ctx, step)
+    return Answer(fields, reply.text, value=value, extra=reply.extra)
+
+
+def _fault_to_repair(error: ValueError, reply: Reply, repairs: int, options: ChatOptions) -> str:
+    """Return the fault of a reply, for the model, which is asked again.
+
+    Raises: ReplyError (AX805, AX652): it is not.
+    """
+    fault = _fault(error, reply)
+    if reply.finish in _NO_ANSWER:
+        said = f': "{reply.text:.200}"' if reply.text else "."
+        message = f"the model {_NO_ANSWER[reply.finish]}{said}"
+        hint = "Asking again would not help; change what is asked."
+        raise ReplyError("AX805", message, hint, options.where) from error
+    if repairs >= options.max_repairs:
+        message = f"no reply of {repairs + 1} could be used. The last fault: {fault}"
+        hint = "Make the task easier, or choose another formatter."
+        raise ReplyError("AX652", message, hint, options.where) from error
+    return fault
 
 
 _LONG: Final = 100_000

@@ -15,8 +15,7 @@ from typing import Any, Final, Literal, cast
 
 from axil.plugin import Message, MeterReservation
 from axil_agent.commands import leads_elsewhere
-from axil_agent.converse import Answer, ChatOptions, act, asked
-from axil_agent.errors import TurnLimit
+from axil_agent.converse import Answer, ChatOptions, act, asked, check_turns
 from axil_agent.formatters import Prose
 from axil_agent.stage import Stage
 from axil_models import Reply, Request, Talk, TalkingModel, Usage, current_line
@@ -127,10 +126,7 @@ async def talk(
                 said.append(f"assistant: {reply.text}")
             is_asked = bool(reply.tool_calls)
             turns = turns + 1 if is_asked else 0
-            if turns > options.max_turns:
-                message = f"the model asked for tools more than {options.max_turns} times."
-                hint = "Raise max_turns, or find out why the model does not finish."
-                raise TurnLimit("AX653", message, hint, options.where)
+            check_turns(turns, options, faults)
             if is_asked:
                 texts += await act(reply.tool_calls, options.tools, ctx, calls, faults)
                 if leads_elsewhere(ctx.local):

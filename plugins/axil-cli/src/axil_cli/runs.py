@@ -6,8 +6,7 @@ import argparse
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -15,9 +14,8 @@ from typing import Any, Final
 from axil import MISSING, Workflow, run_sync
 from axil.plugin import JournalError, install_advice
 from axil_cli import record
-from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session, equipped, misuse, read_text
-from axil_cli.folder import RUNS, placed, remove_folder
+from axil_cli.folder import placed
 from axil_cli.job import Job
 from axil_cli.picture import (
     difference_lines,
@@ -30,8 +28,10 @@ from axil_cli.picture import (
 )
 from axil_cli.plain import as_json, plain
 from axil_cli.record import find_run
-from axil_cli.run import add_watching_arguments, answers_in, watched
+from axil_cli.run import answers_in, watched
+from axil_cli.runs_arguments import add_runs_arguments
 from axil_cli.source import as_data, as_input, check_breaks, settings, with_breaks
+from axil_cli.upkeep import examine, prune, repair
 from axil_cli.wants import opened
 from axil_journals import (
     Edit,
@@ -52,10 +52,6 @@ from axil_journals import (
 
 _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
 """The form of ids of questions: the activation, and the number of the question in it."""
-_AT_ONCE: Final = 1000
-"""Runs that are read, or forgotten in one transaction, at most."""
-_BATCH_SECONDS: Final = 0.05
-"""The time that a transaction which forgets runs is to take."""
 _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled", "parked")
 
 
@@ -67,158 +63,16 @@ class Runs:
     """
 
     prepares_options = True
+    _prune = staticmethod(prune)
+    _doctor = staticmethod(examine)
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        doing = parser.add_subparsers(dest="doing", metavar="WHAT", required=True)
-        self.takes: list[tuple[argparse.ArgumentParser, str]] = []
-
-        def one(name: str, help: str, *shared: str) -> argparse.ArgumentParser:
-            made = doing.add_parser(name, help=help, description=help, allow_abbrev=False)
-            add_shared_arguments(made, "--journal", *shared)
-            return made
-
-        listing = one("list", "the runs, newest first", "--format")
-        listing.add_argument(
-            "--thread", default="", metavar="NAME", help="only those of a conversation"
-        )
-        listing.add_argument(
-            "--status",
-            action="append",
-            default=[],
-            help="only those with this status; may be repeated",
-        )
-        listing.add_argument(
-            "--limit", type=int, default=30, metavar="N", help="the most that are shown; 0: all"
-        )
-        showing = one(
-            "show",
-            "a run in short: its nodes, what they used, what it waits for; or step by step",
-            "--format",
-            "--workflow",
-        )
-        showing.add_argument("run", metavar="RUN")
-        showing.add_argument("--steps", action="store_true", help="what happened, step by step")
-        showing.add_argument(
-            "--prompts", action="store_true", help="what models were asked, where it is kept"
-        )
-        showing.add_argument(
-            "--json", action="store_const", dest="format", const="json", help="as --format json"
-        )
-        showing.add_argument(
-            "--at",
-            type=int,
-            metavar="N",
-            help="the run after step N: its state, and the next steps",
-        )
-        for name, help in (
-            ("resume", "resume a run: finished work is not repeated"),
-            ("answer", "answer a paused run, and resume it"),
-        ):
-            resuming = one(name, help, "--workflow")
-            resuming.add_argument("run", metavar="RUN")
-            if name == "answer":
-                resuming.add_argument(
-                    "answers_given",
-                    metavar="ANSWER",
-                    nargs="*",
-                    help="in the order of the questions, or ID=ANSWER",
-                )
-            add_watching_arguments(resuming)
-            self.takes.append((resuming, "run"))
-            which = resuming.add_mutually_exclusive_group()
-            which.add_argument(
-                "--current",
-                action="store_true",
-                help="resume with today's files, if the graph is the same",
-            )
-            which.add_argument(
-                "--migrate",
-                action="store_true",
-                help="resume with today's files and plugins, whatever has changed, "
-                "and keep them for this run",
-            )
-        forking = one(
-            "fork",
-            "branch off: a new run that has done what a run had done up to a step",
-            "--format",
-            "--workflow",
-        )
-        forking.add_argument("run", metavar="RUN")
-        forking.add_argument("--at", type=int, metavar="N", help="up to step N; without it all")
-        forking.add_argument(
-            "--as", dest="new", metavar="ID", default="", help="the new run's name"
-        )
-        forking.add_argument(
-            "--current",
-            action="store_true",
-            help="with today's files: another prompt, other edges, other code",
-        )
-        forking.add_argument(
-            "--input", metavar="TEXT", help="with another input; without --at from the beginning"
-        )
-        forking.add_argument(
-            "--state",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help="with a field of the state set at step N; may be repeated",
-        )
-        forking.add_argument("--output", metavar="JSON", help="with another outcome of step N")
-        forking.add_argument(
-            "--route",
-            action="store_true",
-            help="the edges of step N decide again what they carry of the --output",
-        )
-        cancelling = one("cancel", "end a run, whatever its status")
-        cancelling.add_argument("run", metavar="RUN")
-        comparing = one("diff", "where two runs differ, node by node", "--format")
-        comparing.add_argument("run", metavar="RUN")
-        comparing.add_argument("other", metavar="OTHER")
-        exporting = one("export", "the whole record of a run, one JSON object a line", "--workflow")
-        exporting.add_argument("run", metavar="RUN")
-        exporting.add_argument(
-            "--html",
-            action="store_true",
-            help="as one page for a browser, which needs no server; with axil-serve",
-        )
-        pruning = one("prune", "forget runs that have ended", "--format")
-        pruning.add_argument(
-            "--older-than",
-            type=float,
-            default=30.0,
-            metavar="DAYS",
-            help="those untouched for so long; 30",
-        )
-        pruning.add_argument(
-            "--status",
-            action="append",
-            default=[],
-            help="those with this status; done. May be repeated",
-        )
-        pruning.add_argument(
-            "--files",
-            metavar="DIR",
-            help=f"also remove their folders in DIR ({RUNS} of axil run and axil serve)",
-        )
-        pruning.add_argument("--dry-run", action="store_true", help="print which, and delete none")
-        examining = one("doctor", "look for damage", "--format")
-        mending = examining.add_mutually_exclusive_group()
-        mending.add_argument(
-            "--repair",
-            action="store_true",
-            help="put a new database in the place of a damaged one, with all that can be read of "
-            "it; the old one stays beside it. No other process may use it meanwhile",
-        )
-        mending.add_argument(
-            "--cut",
-            metavar="RUN",
-            help="drop the entries behind the damage in RUN, so that it can be resumed",
-        )
+        self.takes = add_runs_arguments(parser)
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Do it."""
         if options.doing == "doctor" and options.repair:
-            return self._repair(options, session)
+            return repair(options, session)
         journal = record.opened(options, session, needed="axil runs", kept=True)
         try:
             return int(getattr(self, f"_{options.doing}")(journal, options, session))
@@ -501,69 +355,6 @@ class Runs:
         session.tell(f"{run_id} is cancelled.")
         return Exit.DONE
 
-    # ------------------------------------------------------------------ deleting
-
-    def _prune(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
-        before, ended = time.time() - options.older_than * 86_400, options.status or ["done"]
-        ids, is_dry = list[str](), options.dry_run
-        for some in (_listed if is_dry else _pruned)(journal, before, ended):
-            for info in some if options.files and not is_dry else ():
-                remove_folder(options.files, info.run_id)
-            for line in run_table(some, time.time()) if options.format != "json" else ():
-                session.say(line)
-            ids += [info.run_id for info in some]
-        if not is_dry and hasattr(journal, "shrink"):
-            journal.shrink()
-        if options.format == "json":
-            session.say_json(ids)
-        else:
-            session.tell(f"{len(ids)} run(s) {'would be' if is_dry else 'are'} forgotten.")
-        return Exit.DONE
-
-    def _repair(self, options: argparse.Namespace, session: Session) -> int:
-        journal = record.damaged(options, session)
-        if not hasattr(journal, "repair"):
-            message = "this journal is repaired with the means of its database."
-            raise misuse("--repair", message, "Restore a backup.")
-        try:
-            with suppress(JournalError):  # else it cannot even be opened
-                if not journal.examine():
-                    session.tell("Nothing is damaged.")
-                    return Exit.DONE
-            found = journal.repair()
-        finally:
-            journal.close()
-        if options.format == "json":
-            lost = [each._asdict() for each in found.lost]
-            session.say_json({**plain(found), "old": str(found.old), "lost": lost})
-            return Exit.FAILED if found.lost else Exit.DONE
-        session.say(f"Rescued: {found.runs} run(s), {found.entries} entries.")
-        for each in found.lost:
-            session.say(f"lost of {each.run_id or 'the database'}: {each.problem}")
-        session.tell(f"The damaged database is kept: {found.old}")
-        return Exit.FAILED if found.lost else Exit.DONE
-
-    def _doctor(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
-        if not hasattr(journal, "examine"):
-            raise misuse("axil runs doctor", "this journal cannot be examined.")
-        damages = journal.examine()
-        if options.cut:
-            there = [each for each in damages if each.run_id == options.cut]
-            if not there:
-                raise misuse("--cut", f'nothing is wrong with a run "{options.cut}".')
-            journal.cut(options.cut, there[0].good)
-            leave = record.needed_leave(ReplayIndex(journal.entries(options.cut)).origin)
-            way = record.way_on(f"resume {options.cut}", session, options, leave)
-            session.tell(f"{options.cut} continues from step {there[0].good}: {way}")
-            return Exit.DONE
-        if options.format == "json":
-            session.say_json([each._asdict() for each in damages])
-        for each in damages if options.format == "text" else ():
-            session.say(f"{each.run_id or 'the database'}: {each.problem}")
-        if not damages:
-            session.tell("Nothing is damaged.")
-        return Exit.FAILED if damages else Exit.DONE
-
 
 def _info(journal: Any, run_id: str) -> Any:
     """Return what is known of a run. Raises: JournalError (AX503): it was forgotten meanwhile."""
@@ -602,30 +393,6 @@ def _tell_changed(
             for doing in (f"resume {run_id} --migrate", f"fork {run_id} --current")
         )
         session.tell(f"    With what is there now: {now}, or {other}.")
-
-
-def _listed(journal: Any, before: float, status: Sequence[str]) -> Iterator[Sequence[RunInfo]]:
-    """Yield the runs that would be forgotten, page by page."""
-    after = ""
-    while some := journal.runs(status=status, before=before, after=after, limit=_AT_ONCE):
-        yield some
-        after = some[-1].run_id
-
-
-def _pruned(journal: Any, before: float, status: Sequence[str]) -> Iterator[Sequence[RunInfo]]:
-    """Forget runs in batches, and yield those of each."""
-    size = 16
-    while True:
-        began = time.monotonic()
-        some = journal.prune(before, status=status, limit=size)
-        took = time.monotonic() - began
-        if some:
-            yield some
-        if len(some) < size:
-            return
-        # others that write to SQLite wait for a batch; the next one comes after them
-        size = min(_AT_ONCE, 2 * size) if took < _BATCH_SECONDS else max(1, size // 2)
-        time.sleep(took)
 
 
 def _requirements(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

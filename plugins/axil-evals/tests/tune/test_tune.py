@@ -92,6 +92,7 @@ def opened(text: str):
         (("max_turns",), 5, "        max_turns: 5"),
         (("max_turns",), "a\n\n b", "        max_turns: |-\n          a\n\n           b"),
         (("role_name",), "Ann", "        role_name: Ann\n        model: {"),
+        (("role_name",), "1e5", '        role_name: "1e5"\n        model: {'),
     ],
 )  # fmt: skip
 def test_an_edit_changes_its_value_and_nothing_else(keys, value, line):

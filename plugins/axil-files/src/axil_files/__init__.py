@@ -29,6 +29,7 @@ _SUBJECTS = {
     },
     "Workflow files": {
         "yaml_loader": "parse_yaml",
+        "yaml_writer": "YamlWriter dump_yaml",
     },
 }
 

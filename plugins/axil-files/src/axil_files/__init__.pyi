@@ -39,3 +39,4 @@ from axil_files.templates import match_path as match_path
 from axil_files.workflows import load as load
 from axil_files.writer import dump_spec as dump_spec
 from axil_files.yaml_loader import parse_yaml as parse_yaml
+from axil_files.yaml_writer import YamlWriter as YamlWriter, dump_yaml as dump_yaml

@@ -93,7 +93,7 @@ class _Walk(DependencyWalk):
             return
         suffix = Path(path).suffix.lower().lstrip(".")
         if suffix:
-            self._need("loaders", suffix, path, {})
+            self.note("loaders", suffix, path, {})
         self.graph(load_spec(path, registry=self.registry, **self.options), {})
 
     def _python(self, target: PythonTarget) -> None:

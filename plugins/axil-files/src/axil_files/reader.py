@@ -576,17 +576,12 @@ class Reader:
         payload: str,
         left_open: bool,
     ) -> tuple[list[EdgeSpec], list[str]]:
-        """Return the edges with those from ``@entry`` and to ``@exit``, and the ends.
-
-        ``end: []`` leaves the end open, as DevAll's editor writes it: the first node without
-        out-edges, or no result at all.
-        """
+        """Return the edges with those from ``@entry`` and to ``@exit``, and the ends."""
         given = {edge.target for edge in edges if edge.source == ENTRY}
-        exits = [edge.source for edge in edges if edge.target == EXIT]
-        targets = {edge.target for edge in edges if edge.trigger}
-        leaving = {edge.source for edge in edges if edge.target != EXIT}
+        exits = {edge.source for edge in edges if edge.target == EXIT}
         fine = all(self._fine((*keys, key)) for key in ("edges", "start", "end"))
         if not start and not given and payload == "messages" and fine and names:
+            targets = {edge.target for edge in edges if edge.trigger}
             sources = [name for name in names if name not in targets]
             message = "no start: it is not given which nodes receive the input."
             hint = f"Write start: [{format_names(sources or list(names), 3)}]."
@@ -597,25 +592,13 @@ class Reader:
             if name not in given
         ]
         ends = [name for name, _ in end]
-        sinks = [name for name in names if name not in leaving]
-        if not ends and not exits and names and fine:
-            ends = sinks[:1]
-            if len(sinks) != 1:
-                found = "every node has an out-edge"
-                if sinks:
-                    found = f"{len(sinks)} nodes have no out-edge ({format_names(sinks, 4)})"
-                message = f"graph lacks a unique natural end; specify end: {found}."
-                hint = f"Write end: [{(sinks or list(names))[0]}]"
-                hint += (
-                    ", or several in order of preference."
-                    if sinks  # else it is a cycle, which would turn until its limit
-                    else ' and cycle_limits: {"*": {rounds: 3, at_limit: exit}}; or lead an edge '
-                    "with a condition out of the cycle."
-                )
-                self._problem("AX115", keys, message, hint, warning=left_open)
-        elif not exits and sinks and sinks[0] not in ends:
-            ends.append(sinks[0])
-        there = set(exits)
+        if not exits:
+            leaving = {edge.source for edge in edges}
+            sinks = [name for name in names if name not in leaving]
+            if not ends and names and fine:
+                ends = self._natural_end(sinks, names, keys, left_open=left_open)
+            elif sinks and sinks[0] not in ends:
+                ends.append(sinks[0])
         where = dict(end)
         leave = [
             EdgeSpec(
@@ -625,9 +608,28 @@ class Reader:
                 place=self._document.place(*where.get(name, (*keys, "nodes", names[name]))),
             )
             for name in ends
-            if name not in there
+            if name not in exits
         ]
         return [*entries, *edges, *leave], ends
+
+    def _natural_end(
+        self, sinks: Sequence[str], names: Mapping[str, int], keys: KeyPath, *, left_open: bool
+    ) -> list[str]:
+        """Return the first node without out-edges, which is to be the only one.
+
+        ``end: []`` leaves the end open, as DevAll's editor writes it: that node, or no result.
+        """
+        if len(sinks) != 1:
+            found, hint = "every node has an out-edge", f"Write end: [{[*sinks, *names][0]}]"
+            if sinks:
+                found = f"{len(sinks)} nodes have no out-edge ({format_names([*sinks], 4)})"
+                hint += ", or several in order of preference."
+            else:  # it is a cycle, which would turn until its limit
+                hint += ' and cycle_limits: {"*": {rounds: 3, at_limit: exit}}; or lead an edge '
+                hint += "with a condition out of the cycle."
+            message = f"graph lacks a unique natural end; specify end: {found}."
+            self._problem("AX115", keys, message, hint, warning=left_open)
+        return [*sinks[:1]]
 
     def _voting(
         self, nodes: list[NodeSpec], keys: KeyPath

@@ -42,7 +42,7 @@ _WORDS: Final = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
 }
 _INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
-_FLOAT: Final = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?")
+FLOAT: Final = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?")
 _SPECIAL: Final = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
 _MERGE: Final = "<<"
 
@@ -273,6 +273,6 @@ class _Builder:
             self._fail(event, message, "Write it as text, in quotes.", id="AX140")
         if _INTEGER.fullmatch(text):
             return int(text)
-        if _FLOAT.fullmatch(text):
+        if FLOAT.fullmatch(text):
             return float(text)
         return float(_SPECIAL[text.lower()]) if text.lower() in _SPECIAL else text

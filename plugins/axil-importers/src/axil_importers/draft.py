@@ -35,6 +35,13 @@ def prompt_literal(text: str) -> str:
     return _PROMPT_PLACE.sub(r"{{\1}}", text)
 
 
+def state_of(path: str) -> str:
+    """Return the path of a field as it stands in a condition."""
+    first, *rest = path.split(".")
+    inside = (f"[{each}]" if each.isdecimal() else f'["{each}"]' for each in rest)
+    return f"state.{first}{''.join(inside)}"
+
+
 class Step:
     """The outcome of one part of the source."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal, Protocol, cast
+from typing import Any, Final, Literal, Protocol
 
-import yaml
+from axil_files import dump_yaml
 
 Status = Literal["taken", "approximated", "left"]
 """``taken``: it does what it did; ``approximated``: something else stands for it, or some of it is
@@ -63,9 +63,7 @@ class Imported:
 
     def text(self) -> str:
         """Return the workflow file, in YAML."""
-        return yaml.dump(
-            self.document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100
-        )
+        return dump_yaml(self.document)
 
     def as_data(self) -> dict[str, Any]:
         """Return the list of losses as plain data."""
@@ -89,20 +87,3 @@ class Importer(Protocol):
         Raises: ImportProblem (AX988): it is not what the system exports, or is damaged.
         """
         ...
-
-
-class _Dumper(yaml.SafeDumper):
-    """Texts of several lines as blocks, and no aliases."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    is_block = "\n" in text and not any(line != line.rstrip() for line in text.split("\n"))
-    return cast("Any", dumper).represent_scalar(
-        "tag:yaml.org,2002:str", text, style="|" if is_block else None
-    )
-
-
-_Dumper.add_representer(str, _text)

@@ -67,7 +67,9 @@ _SUBJECTS = {
         "engine.metrics": """
             METRICS EngineTally current_run_id journal_metrics process_metrics
         """,
-        "engine.protocol": "Engine RunStatus",
+        "engine.protocol": """
+            AroundRun Engine FindWorkflow PASSING_ERRORS RunLeave RunStatus
+        """,
         "engine.status": "with_recorded_end",
         "engine.triggers": "TriggerSettings TriggeredRuns read_triggers",
     },

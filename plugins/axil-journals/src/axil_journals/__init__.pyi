@@ -32,7 +32,14 @@ from axil_journals.engine.metrics import (
     journal_metrics as journal_metrics,
     process_metrics as process_metrics,
 )
-from axil_journals.engine.protocol import Engine as Engine, RunStatus as RunStatus
+from axil_journals.engine.protocol import (
+    PASSING_ERRORS as PASSING_ERRORS,
+    AroundRun as AroundRun,
+    Engine as Engine,
+    FindWorkflow as FindWorkflow,
+    RunLeave as RunLeave,
+    RunStatus as RunStatus,
+)
 from axil_journals.engine.status import with_recorded_end as with_recorded_end
 from axil_journals.engine.triggers import (
     TriggeredRuns as TriggeredRuns,

@@ -18,12 +18,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil import ConfigError, Problem
 from axil.plugin import JournalError, decode_config
+from axil_journals.tables import read_tables
 
 _MORE_KEYS: Final = 32
 """Keys that are looked at beyond the number of runs that are wanted: some have their share."""
@@ -344,18 +344,9 @@ def take_by_priority(states: Sequence[QueueState], room: int, take: Take) -> Non
 def read_queues(path: Path) -> Sequence[Queue]:
     """Return the queues of a TOML file, a table each.
 
-    Raises: ConfigError: AX740: it cannot be read; and what ``decode_config`` finds.
+    Raises: ConfigError: as ``read_tables``; and what ``decode_config`` finds.
     """
-    import tomllib
-
-    try:
-        data: Mapping[str, Any] = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        message = f"the queues cannot be read: {why}."
-        raise ConfigError(Problem("AX740", str(path), message, "Name a TOML file.")) from None
-    found: list[Queue] = []
-    for name, table in data.items():
-        given = cast("Mapping[str, Any]", table) if isinstance(table, Mapping) else {"": table}
-        found.append(decode_config(Queue, {"name": name, **given}, f"{path} {name}"))
-    return found
+    return [
+        decode_config(Queue, {"name": name, **table}, f"{path} {name}")
+        for name, table in read_tables(path, "queues", "its rules")
+    ]

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -37,12 +37,6 @@ class TestEncrypted(JournalKit):
     component = SqliteJournal
     durable = True
     number = itertools.count()
-    folder: ClassVar[Path]
-
-    @pytest.fixture(scope="class", autouse=True)
-    @classmethod
-    def _folder(cls, tmp_path_factory: pytest.TempPathFactory) -> None:
-        cls.folder = tmp_path_factory.mktemp("journals")
 
     def make(self) -> Any:
         return SqliteJournal(self.folder / str(next(self.number)), cipher=Aes())

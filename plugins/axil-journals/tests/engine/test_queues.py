@@ -90,5 +90,8 @@ def test_a_file_of_queues_is_read_and_what_is_wrong_with_it_is_said(tmp_path: Pa
     with pytest.raises(ConfigError) as caught:
         read_queues(path)
     assert all(word in str(caught.value) for word in ("concurrency", "speed"))
+    path.write_text("mail = 4\n")
+    with pytest.raises(ConfigError, match="expected a table"):
+        read_queues(path)
     with pytest.raises(ConfigError, match="AX740"):
         read_queues(tmp_path / "none.toml")

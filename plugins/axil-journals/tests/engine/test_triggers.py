@@ -151,9 +151,9 @@ def test_a_occurrence_is_tried_again_when_the_journal_was_away():
         ('[a]\nworkflow = "f.yaml"\ncron = "0 0 30 2 *"', "no line of cron"),
         ('[a]\nworkflow = "f.yaml"\ncron = "61 * * * *"', "no line of cron"),
         ('[a]\nworkflow = "f.yaml"\ncron = "@daily"\ntimezone = "Mars/Sea"', "no time zone"),
-        ('[a]\nworkflow = "f.yaml"\nevery = 5', "every"),
+        ('[a]\nworkflow = "f.yaml"\nevery = 5', 'unknown key "every"'),
         ("[a", "cannot be read"),
-        ('a = "b"', "a"),
+        ('a = "b"', "expected a table"),
     ],
 )
 def test_a_file_of_triggers_that_says_something_else_is_refused(

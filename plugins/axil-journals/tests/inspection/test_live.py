@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from axil import Activation, Context, Graph, RootGraph
+from axil import Activation, Context, Graph, NodeFailed, RootGraph
 from axil_journals.pictures.live import path_in_plan
 
 
@@ -108,7 +108,7 @@ def test_a_node_is_seen_at_work(notebook: Display):
     graph.create_node(work, name="work")
     graph.edge_from_entry("work", ["n"])
     graph.edge_to_exit("work", ["n"])
-    with pytest.raises(Exception, match="no"):
+    with pytest.raises(NodeFailed, match="ValueError: no"):
         graph.build().invoke({"n": 1})
     assert states(notebook.pictures[0][-1]) == {"work": "failed"}
 

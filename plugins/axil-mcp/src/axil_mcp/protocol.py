@@ -20,9 +20,11 @@ from axil_mcp.errors import Unserved
 from axil_mcp.served import (
     ANSWER_SCHEMA,
     ANSWER_TOOL,
-    RUN_ID,
     Served,
+    asking_call,
+    can_answer,
     content_of,
+    failed_call,
     form_of,
     plain,
     question_text,
@@ -103,7 +105,7 @@ class _Calls:
             )
             for _, tool in self._tools().values()
         ]
-        if not _can_answer(ctx) and ANSWER_TOOL not in self._tools():
+        if not can_answer(ctx) and ANSWER_TOOL not in self._tools():
             said = "Answers the question of a run that asks, and gives the run's result."
             schema = dict(ANSWER_SCHEMA)
             tools.append(Tool(name=ANSWER_TOOL, description=said, input_schema=schema))
@@ -120,14 +122,14 @@ class _Calls:
         arguments = dict(params.arguments or {})
         fault = misfit(arguments, ANSWER_SCHEMA if found is None else found[1].input_schema)
         if fault:
-            return _failed(f"AX936 wrong arguments: {fault}")
+            return failed_call(f"AX936 wrong arguments: {fault}")
         caller = _caller(ctx)
         try:
             return await self._ran(ctx, params, caller, found, arguments)
         except AxilError as error:
             if getattr(error, "id", "") == "AX962":
                 await self._service.note(caller, "refused", request=f"mcp {params.name:.200}")
-            return _failed(str(error))
+            return failed_call(str(error))
 
     async def _ran(
         self,
@@ -163,7 +165,9 @@ class _Calls:
         """
         run = await self._service.read(self._service.look, caller, run_id)
         if not run["questions"]:
-            return _failed("AX937 the run that was asked about is not waiting any more.", run_id)
+            return failed_call(
+                "AX937 the run that was asked about is not waiting any more.", run_id
+            )
         answers: dict[str, Any] = {}
         for number, question in enumerate(map(_question, run["questions"]), 1):
             if "" in replies:
@@ -172,10 +176,10 @@ class _Calls:
                 reply = replies.get(f"q{number}")
                 if (action := getattr(reply, "action", "no reply")) != "accept":
                     said = f"AX938 the question was not answered ({action})"
-                    return _failed(f"{said}: {question_text(question)}", run_id)
+                    return failed_call(f"{said}: {question_text(question)}", run_id)
                 content = getattr(reply, "content", None) or {}
             if fault := misfit(content, form_of(question)):
-                return _failed(f"AX938 the answer does not fit: {fault}", run_id)
+                return failed_call(f"AX938 the answer does not fit: {fault}", run_id)
             answers[question.id] = reply_of(question, content)
             if "" in replies:
                 break
@@ -201,31 +205,17 @@ class _Calls:
                     return
 
     def _result(self, ctx: Any, run: Mapping[str, Any]) -> Any:
-        from mcp_types import (
-            CallToolResult,
-            ElicitRequest,
-            ElicitRequestFormParams,
-            InputRequiredResult,
-            TextContent,
-        )
+        from mcp_types import CallToolResult, TextContent
 
         run_id, questions = run["run_id"], [_question(each) for each in run["questions"]]
-        if questions and _can_answer(ctx):
-            asked = {
-                f"q{number}": ElicitRequest(
-                    params=ElicitRequestFormParams(
-                        message=question_text(each), requested_schema=form_of(each)
-                    )
-                )
-                for number, each in enumerate(questions, 1)
-            }
-            return InputRequiredResult(input_requests=dict(asked), request_state=run_id)
+        if questions and can_answer(ctx):
+            return asking_call(questions, run_id)
         if questions:
             said = "\n\n".join(map(question_text, questions))
             hint = f'Ask the person, and call {ANSWER_TOOL} with the run_id "{run_id}".'
-            return _failed(f"The workflow asks:\n\n{said}\n\n{hint}", run_id)
+            return failed_call(f"The workflow asks:\n\n{said}\n\n{hint}", run_id)
         if run["status"] != "done":
-            return _failed(str(run["error"] or f"the run ended as {run['status']}."), run_id)
+            return failed_call(str(run["error"] or f"the run ended as {run['status']}."), run_id)
         output = plain(run["output"])
         content: Any = [TextContent(type="text", text=text_of(output))]
         data = {"output": output, "run_id": run_id}
@@ -250,11 +240,6 @@ def _caller(ctx: Any) -> Any:
     return ctx.request.state.caller
 
 
-def _can_answer(ctx: Any) -> bool:
-    """Return whether the client can be asked by the answer to this request."""
-    return getattr(ctx.session.client_capabilities, "elicitation", None) is not None
-
-
 def _replies(given: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
 
@@ -268,15 +253,6 @@ def _question(data: Mapping[str, Any]) -> Question:
         data=data["data"],
         id=data["id"],
     )
-
-
-def _failed(text: str, run_id: str = "") -> Any:
-    """Return a failed call; ``run_id``: the run that it was."""
-    from mcp_types import CallToolResult, TextContent
-
-    content: list[Any] = [TextContent(type="text", text=str(plain(text)))]
-    meta: Any = {RUN_ID: run_id} if run_id else None
-    return CallToolResult(content=content, is_error=True, _meta=meta)
 
 
 __all__ = ["McpProtocol"]

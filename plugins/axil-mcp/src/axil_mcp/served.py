@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -157,6 +157,36 @@ def question_text(question: Question) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
+
+
+def can_answer(ctx: Any) -> bool:
+    """Return whether the client can be asked by the answer to its request."""
+    return getattr(ctx.session.client_capabilities, "elicitation", None) is not None
+
+
+def asking_call(questions: Sequence[Question], state: str) -> Any:
+    """Return the result of a call that asks; the client calls again with ``state``."""
+    from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
+
+    asked = {
+        f"q{number}": ElicitRequest(
+            params=ElicitRequestFormParams(
+                message=question_text(each), requested_schema=form_of(each)
+            )
+        )
+        for number, each in enumerate(questions, 1)
+    }
+    return InputRequiredResult(input_requests=dict(asked), request_state=state)
+
+
+def failed_call(text: str, run_id: str = "") -> Any:
+    """Return the result of a call that failed; ``run_id``: the run that it was."""
+    from mcp_types import CallToolResult, TextContent
+
+    content: list[Any] = [TextContent(type="text", text=str(plain(text)))]
+    # not as structured content: clients hold that against the output schema, errors too
+    meta: Any = {RUN_ID: run_id} if run_id else None
+    return CallToolResult(content=content, is_error=True, _meta=meta)
 
 
 def structured(result: Result) -> dict[str, Any]:

@@ -36,12 +36,13 @@ from axil_mcp.offering import (
 from axil_mcp.served import (
     ANSWER_SCHEMA,
     ANSWER_TOOL,
-    RUN_ID,
     Served,
+    asking_call,
+    can_answer,
     content_of,
+    failed_call,
     failure,
     form_of,
-    plain,
     question_text,
     reply_of,
     served,
@@ -182,7 +183,7 @@ class WorkflowServer:
             )
             for t in self.tools.values()
         ]
-        if not _can_answer(ctx) and ANSWER_TOOL not in self.tools:
+        if not can_answer(ctx) and ANSWER_TOOL not in self.tools:
             said = "Answers the question of a run that asks, and gives the run's result."
             schema = dict(ANSWER_SCHEMA)
             tools.append(Tool(name=ANSWER_TOOL, description=said, input_schema=schema))
@@ -233,9 +234,9 @@ class WorkflowServer:
             raise MCPError(code=INVALID_PARAMS, message=f"there is no tool {params.name!r:.100}")
         fault = misfit(arguments, ANSWER_SCHEMA if tool is None else tool.input_schema)
         if fault:
-            return _error(f"AX936 wrong arguments: {fault}")
+            return failed_call(f"AX936 wrong arguments: {fault}")
         if self._queued >= self.serving.most_waiting:
-            return _error(f"AX933 {self._queued} calls wait already. Call again later.")
+            return failed_call(f"AX933 {self._queued} calls wait already. Call again later.")
         async with self._admitted():
             if tool is None:
                 return await self._answered(arguments, ctx)
@@ -245,7 +246,7 @@ class WorkflowServer:
                 call = digest_of(arguments)
                 paused = self._waiting.take(params.request_state, tool.name, call)
                 if paused is None:
-                    return _error(_GONE)
+                    return failed_call(_GONE)
             return await self._ran(tool, arguments, ctx, paused, params.input_responses or {})
 
     async def _answered(self, arguments: Mapping[str, Any], ctx: Any) -> Any:
@@ -253,7 +254,7 @@ class WorkflowServer:
         paused = self._waiting.take(str(arguments["run_id"]))
         tool = None if paused is None else self.tools.get(paused.tool)
         if paused is None or tool is None:
-            return _error(_GONE)
+            return failed_call(_GONE)
         return await self._ran(tool, {}, ctx, paused, {}, answer=arguments["answer"])
 
     @asynccontextmanager
@@ -291,8 +292,8 @@ class WorkflowServer:
             replies: to what the client was asked.
             answer: to the first question, of a client that cannot be asked.
         """
-        can_answer = _can_answer(ctx)
-        live = can_answer and ctx.session.can_send_request
+        is_askable = can_answer(ctx)
+        live = is_askable and ctx.session.can_send_request
         channel = _Live(ctx) if live else None
         run_id = paused.run_id if paused is not None else secrets.token_hex(8)
         journal: Any = self.serving.journal
@@ -304,7 +305,7 @@ class WorkflowServer:
             content = content_of(asked[0], answer)
             if fault := misfit(content, form_of(asked[0])):
                 self._keep(tool, "" if paused is None else paused.call, run_id, journal)
-                return _error(f"AX938 the answer does not fit: {fault}", run_id)
+                return failed_call(f"AX938 the answer does not fit: {fault}", run_id)
             answers[asked[0].id] = reply_of(asked[0], content)
             asked = []  # what else it asks it asks again
         for number, question in enumerate(asked, 1):
@@ -312,7 +313,7 @@ class WorkflowServer:
             reply: Any = replies.get(key)
             action = getattr(reply, "action", "no reply")
             if action != "accept":
-                return _error(
+                return failed_call(
                     f"AX938 the question was not answered ({action}): {question_text(question)}"
                 )
             if not misfit(reply.content or {}, form_of(question)):
@@ -336,20 +337,20 @@ class WorkflowServer:
                 tool, None if paused is not None else tool.given(arguments), ctx, ways
             )
         except AxilError as error:  # the run could not even begin: its input does not fit the graph
-            return _error(str(error), run_id)
+            return failed_call(str(error), run_id)
         if result.status == "done":
             return _done(result, ways["workspace"])
-        if result.questions and can_answer and not live:
+        if result.questions and is_askable and not live:
             return self._asked(tool, arguments, run_id, journal, result.questions)
         if result.questions and channel is not None:
-            return _error(
+            return failed_call(
                 f"AX938 the question was not answered ({channel.action}): "
                 f"{question_text(result.questions[0])}",
                 run_id,
             )
         if result.questions:
             self._keep(tool, paused.call if paused else digest_of(arguments), run_id, journal)
-        return _error(failure(result), run_id)
+        return failed_call(failure(result), run_id)
 
     async def _driven(self, tool: Served, given: Any, ctx: Any, ways: Mapping[str, Any]) -> Result:
         """Return the run, in a task of its own: what cancels the call is not to break into how the
@@ -396,18 +397,8 @@ class WorkflowServer:
         journal: Any,
         questions: Sequence[Question],
     ) -> Any:
-        from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
-
         state = self._keep(tool, digest_of(arguments), run_id, journal, secrets.token_urlsafe(32))
-        asked = {
-            f"q{number}": ElicitRequest(
-                params=ElicitRequestFormParams(
-                    message=question_text(question), requested_schema=form_of(question)
-                )
-            )
-            for number, question in enumerate(questions, 1)
-        }
-        return InputRequiredResult(input_requests=dict(asked), request_state=state)
+        return asking_call(questions, state)
 
     def _keep(self, tool: Served, call: str, run_id: str, journal: Any, state: str = "") -> str:
         """Keep a run that waits, and return what it is taken by: a secret, or its id."""
@@ -417,11 +408,6 @@ class WorkflowServer:
             while len(self._journals) > self.serving.most_paused:
                 del self._journals[next(iter(self._journals))]
         return self._waiting.put(paused, state or run_id)
-
-
-def _can_answer(ctx: Any) -> bool:
-    """Return whether the client can be asked."""
-    return getattr(ctx.session.client_capabilities, "elicitation", None) is not None
 
 
 class _Live:
@@ -482,16 +468,6 @@ def _done(result: Result, folder: Path | None) -> Any:
     return CallToolResult(
         content=[*content, *links_of(result.run_id, folder)], structured_content=data
     )
-
-
-def _error(text: str, run_id: str = "") -> Any:
-    """Return a failed call; ``run_id``: the run that it was."""
-    from mcp_types import CallToolResult, TextContent
-
-    content: list[Any] = [TextContent(type="text", text=str(plain(text)))]
-    # not as structured content: clients hold that against the output schema, errors too
-    meta: Any = {RUN_ID: run_id} if run_id else None
-    return CallToolResult(content=content, is_error=True, _meta=meta)
 
 
 __all__: Sequence[str] = ["Serving", "WorkflowServer"]

@@ -121,6 +121,7 @@ from axil_models.provided import (
     used_tool as used_tool,
 )
 from axil_models.providers import (
+    LaterComponent as LaterComponent,
     ProviderSettings as ProviderSettings,
     SingleFlight as SingleFlight,
     component_later as component_later,

@@ -10,7 +10,8 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil.plugin import current_grants, decode_config, make_component
+from axil.plugin import current_grants, decode_config, granted, make_component
+from axil_models.threads import call_async
 
 Settings = TypeVar("Settings", bound=BaseModel)
 NamedComponent = str | dict[str, object]
@@ -60,12 +61,51 @@ def component_of(kind: str, given: Any, where: str = "", registry: Any = None) -
     return make_component(found, config, where)
 
 
-def component_later(kind: str, given: object, where: str = "") -> None:
-    """Check what a file's component wants that is made later: make it, which has no effects, and
-    drop it. Raises: as ``component_of``.
+class LaterComponent:
+    """A component that a setting gives, as an object or by name: made when it is first used, under
+    the grants with which the setting was read. Safe to use from any thread.
     """
-    if current_grants() is not None:
-        component_of(kind, given, where)
+
+    def __init__(self, kind: str, given: object, where: str = "") -> None:
+        """Make it once and drop it, which has no effects, where a file's grants are to be asked.
+
+        ``where``: for errors. Raises: as ``component_of``.
+        """
+        self._kind, self._given, self._where = kind, given, where
+        self._grants, self._making = current_grants(), threading.Lock()
+        self._made: Any = None
+        if self._grants is not None:
+            component_of(kind, given, where)
+
+    def get(self) -> Any:
+        """Return it. Raises: as ``component_of``."""
+        with self._making, granted(self._grants):
+            if self._made is None:
+                self._made = component_of(self._kind, self._given, self._where)
+            return self._made
+
+    def release(self, *, owns: bool = False) -> Callable[[], Any] | None:
+        """Forget what was made, and return what closes it; None: nothing does.
+
+        ``owns``: close an object, too, and not only what was made by name.
+        """
+        with self._making:
+            made, self._made = self._made, None
+        if owns or isinstance(self._given, (str, Mapping)):
+            return getattr(made, "close", None)
+        return None
+
+    async def close(self) -> None:
+        """Close what was made by name; the next use makes it again."""
+        if (close := self.release()) is not None:
+            await call_async(close)
+
+
+def component_later(kind: str, given: object, where: str = "") -> LaterComponent:
+    """Return a component that is made when it is first used; what a file's component wants is
+    known now. Raises: as ``component_of``.
+    """
+    return LaterComponent(kind, given, where)
 
 
 Result = TypeVar("Result")

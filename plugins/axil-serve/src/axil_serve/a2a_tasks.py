@@ -91,7 +91,8 @@ from axil_serve.conversation import (
 from axil_serve.errors import NotFound
 from axil_serve.files import RunFile
 from axil_serve.request import caller_of
-from axil_serve.service import OVER, RunService, StreamPermit
+from axil_serve.service import OVER, RunService
+from axil_serve.streams import StreamPermit
 
 log = logging.getLogger("axil_serve")
 

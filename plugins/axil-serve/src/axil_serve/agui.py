@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from axil_serve.access import Caller
-from axil_serve.app import IDLE_EVENTS, SILENCE, event_stream, frame
+from axil_serve.app import event_stream, frame, frames_of
 from axil_serve.conversation import (
     Words,
     input_of,
@@ -31,7 +31,8 @@ from axil_serve.conversation import (
 )
 from axil_serve.errors import BadRequest
 from axil_serve.request import body_of, caller_of, fields_in, text_in
-from axil_serve.service import OVER, RunService, StreamEvent, StreamPermit
+from axil_serve.service import OVER, RunService
+from axil_serve.streams import StreamEvent, StreamPermit
 
 _FIELDS: Final = frozenset(
     (
@@ -182,18 +183,12 @@ class _Agent:
         self._has_state = workflow is not None and workflow.plan.graph.spec.payload == "state"
         ids = {name: str(body.get(name) or self._run_id) for name in ("threadId", "runId")}
         yield _event("RUN_STARTED", **ids)
-        silent = 0
-        ways: dict[str, Any] = {"after": after, "permit": self._permit}
-        events = until_stopped(self._service, self._caller, self._run_id, **ways)
-        async with aclosing(events) as batches:
-            async for batch in batches:
-                frames: list[bytes] = []
-                for event in batch:
-                    if not event.kind and (silent := silent + 1) % IDLE_EVENTS == 0:
-                        frames.append(SILENCE)
-                    frames += self._frames_of(event)
-                if frames:
-                    yield b"".join(frames)
+        events = until_stopped(
+            self._service, self._caller, self._run_id, after=after, permit=self._permit
+        )
+        async with aclosing(frames_of(events, self._frames_of)) as frames:
+            async for each in frames:
+                yield each
         run = await self._service.result(self._caller, self._run_id)
         for name in self._open:
             yield _event("STEP_FINISHED", stepName=name)

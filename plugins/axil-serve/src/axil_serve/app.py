@@ -60,8 +60,9 @@ from axil_serve.request import (
     texts_in,
 )
 from axil_serve.search import search
-from axil_serve.service import RunService, StreamEvent, StreamPermit
+from axil_serve.service import RunService
 from axil_serve.shown import shown_routes
+from axil_serve.streams import StreamEvent, StreamPermit
 
 if TYPE_CHECKING:
     from axil_serve.signin import SignIn
@@ -99,7 +100,7 @@ PAGE: Final = {
     "style.css": "text/css; charset=utf-8",
 }
 """The files of the page, with their media types."""
-IDLE_EVENTS: Final = 15
+_IDLE_EVENTS: Final = 15
 """Looks at a silent run between two comments in a stream, which keep the connection open."""
 _PULSE_SECONDS: Final = 0.9
 """Of a silent run, after which its events say that the connection is there."""
@@ -520,6 +521,22 @@ def frame(kind: str, data: Any, *, id: str = "") -> bytes:
     return "\n".join([*lines, f"data: {json.dumps(data)}", "", ""]).encode()
 
 
+async def frames_of(
+    batches: AsyncGenerator[Sequence[StreamEvent]], show: Callable[[StreamEvent], Iterable[bytes]]
+) -> AsyncGenerator[bytes]:
+    """Yield what ``show`` gives for events, that of a batch together, and comments meanwhile."""
+    idle = 0
+    async with aclosing(batches):
+        async for batch in batches:
+            found: list[bytes] = []
+            for event in batch:
+                if not event.kind and (idle := idle + 1) % _IDLE_EVENTS == 0:
+                    found.append(SILENCE)
+                found += show(event)
+            if found:
+                yield b"".join(found)
+
+
 def event_stream(
     frames: AsyncGenerator[bytes],
     permit: StreamPermit,
@@ -625,7 +642,6 @@ def refused(error: AxilError) -> Response:
 
 
 __all__ = [
-    "IDLE_EVENTS",
     "PAGE",
     "SILENCE",
     "ServeProtocol",
@@ -633,6 +649,7 @@ __all__ = [
     "event_stream",
     "file_response",
     "frame",
+    "frames_of",
     "public_message",
     "refused",
     "status_of",

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from axil_serve.access import Caller
-from axil_serve.app import IDLE_EVENTS, SILENCE, event_stream, frame
+from axil_serve.app import event_stream, frame, frames_of
 from axil_serve.conversation import (
     Words,
     answer_open,
@@ -36,7 +36,8 @@ from axil_serve.parameters import CHAT, check_parameters, kept_of
 from axil_serve.parts import given_messages
 from axil_serve.replies import ReplyFormat, reply_format
 from axil_serve.request import body_of, caller_of, fields_in, text_in
-from axil_serve.service import OVER, RunService, StreamPermit
+from axil_serve.service import OVER, RunService
+from axil_serve.streams import StreamEvent, StreamPermit
 
 
 class ChatCompletions:
@@ -162,24 +163,21 @@ class _Chat:
 
         yield part({"role": "assistant", "content": ""})
         nodes = frozenset[str]() if asked.form.is_json else last_nodes(self._service, name)
-        words, silent = Words(nodes), 0
+        words = Words(nodes)
+
+        def shown(event: StreamEvent) -> Iterable[bytes]:
+            known, text = words.fields, words.add(event)
+            if text:
+                yield part({"content": text})
+            if words.fields not in (None, known):
+                yield part({}, axil={"run_id": run_id, "fields": words.fields})
+
         stream = until_stopped(
             self._service, caller, run_id, after=asked.after, permit=asked.permit
         )
-        async with aclosing(stream) as batches:
-            async for batch in batches:
-                frames: list[bytes] = []
-                for event in batch:
-                    if not event.kind and (silent := silent + 1) % IDLE_EVENTS == 0:
-                        frames.append(SILENCE)
-                    known, text = words.fields, words.add(event)
-                    if text:
-                        frames.append(part({"content": text}))
-                    if words.fields not in (None, known):
-                        more = {"run_id": run_id, "fields": words.fields}
-                        frames.append(part({}, axil=more))
-                if frames:
-                    yield b"".join(frames)
+        async with aclosing(frames_of(stream, shown)) as frames:
+            async for each in frames:
+                yield each
         run = await self._service.result(caller, run_id)
         text, fault = await asked.form.reply(run)
         if fault := fault or _ended_badly(run):

@@ -168,24 +168,7 @@ class Serve:
             raise Unserved("AX960", "no workflow is named.", "Name one, or a folder with --edit.")
         reading = session.reading(options)
         allow = reading["allow"]
-        workflows: dict[str, Workflow] = {}
-        origins: dict[str, Any] = {}
-        broken: dict[str, list[str]] = {}
-        for target in _targets(options.targets):
-            try:
-                workflow: Workflow = session.workflow(target, **reading)
-                name = _name(target, workflow.plan.graph.spec.id)
-            except AxilError as error:
-                if target in options.targets:
-                    raise
-                # one of a folder, perhaps a draft: it does not keep the others from being served
-                broken[_name(target, "")] = findings = [str(each) for each in problems_of(error)]
-                session.tell("\n".join([f"Not served: {target}", *(f"    {f}" for f in findings)]))
-                continue
-            if name in workflows:
-                message = f'two workflows have the name "{name}"; one of them is {target}.'
-                raise Unserved("AX960", message, "Rename one of them.")
-            workflows[name], origins[name] = workflow, session.origin(target, workflow, reading)
+        served = _served(options, session, reading)
         access, token = _access(options)
         sign_in = _sign_in(options, access)
         secrets = _caller_secrets(options.caller_secret)
@@ -193,9 +176,7 @@ class Serve:
         try:
             service = RunService(
                 journal,
-                workflows,
-                origins=origins,
-                broken=broken,
+                **served,
                 reopen=lambda kept, words: session.reopened(kept, allow | words),
                 around=session.around,
                 leave=session.granted,
@@ -230,6 +211,29 @@ class Serve:
         finally:
             journal.close()
         return 0
+
+
+def _served(options: argparse.Namespace, session: Any, reading: Any) -> dict[str, Any]:
+    """Return the workflows to serve with their origins, and what is wrong with the others."""
+    workflows: dict[str, Workflow] = {}
+    origins: dict[str, Any] = {}
+    broken: dict[str, list[str]] = {}
+    for target in _targets(options.targets):
+        try:
+            workflow: Workflow = session.workflow(target, **reading)
+            name = _name(target, workflow.plan.graph.spec.id)
+        except AxilError as error:
+            if target in options.targets:
+                raise
+            # one of a folder, perhaps a draft: it does not keep the others from being served
+            broken[_name(target, "")] = findings = [str(each) for each in problems_of(error)]
+            session.tell("\n".join([f"Not served: {target}", *(f"    {f}" for f in findings)]))
+            continue
+        if name in workflows:
+            message = f'two workflows have the name "{name}"; one of them is {target}.'
+            raise Unserved("AX960", message, "Rename one of them.")
+        workflows[name], origins[name] = workflow, session.origin(target, workflow, reading)
+    return {"workflows": workflows, "origins": origins, "broken": broken}
 
 
 def _objects(options: argparse.Namespace, journal: Any) -> RunObjects | None:

@@ -12,7 +12,8 @@ from axil.plugin import EXIT
 from axil_journals import input_schema
 from axil_serve.access import Caller
 from axil_serve.errors import BadRequest
-from axil_serve.service import OVER, RunService, StreamEvent, StreamPermit
+from axil_serve.service import OVER, RunService
+from axil_serve.streams import StreamEvent, StreamPermit
 
 PARTS: Final = ("image", "file", "audio")
 """The parts of a message that are no texts, as axil has them."""

@@ -26,7 +26,8 @@ from axil.plugin import Registry
 from axil_files import workflow_schema
 from axil_journals import Bounds, bound_data
 from axil_serve.data import plain
-from axil_serve.edits import drawing, edited, why_fixed
+from axil_serve.drawing import drawing
+from axil_serve.edits import edited, why_fixed
 from axil_serve.errors import BadRequest, Conflict, NotFound
 from axil_serve.layouts import layout_data
 from axil_serve.request import body_of, caller_of, paths_in, text_in

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from axil import ConfigError, Problem
 from axil.plugin import CallerSecrets, given_by_caller
-from axil_journals import Entry
+from axil_journals import AroundRun, Entry
 from axil_serve.access import Caller
 
 _SECONDS: Final = 24 * 3600.0
@@ -22,7 +22,6 @@ _SECONDS: Final = 24 * 3600.0
 _MOST: Final = 10_000
 """Runs of which they are kept."""
 _NOTHING: Final[Mapping[str, Any]] = {}
-Around = Callable[[Mapping[str, Any], Sequence[Entry]], AbstractContextManager[Any]]
 
 
 class HeldSecrets:
@@ -52,7 +51,7 @@ class HeldSecrets:
         """Forget the secrets of a run."""
         self._held.pop(run_id, None)
 
-    def around(self, inner: Around | None) -> Around:
+    def around(self, inner: AroundRun | None) -> AroundRun:
         """Return what a run is executed within: what ``inner`` says, and its caller's secrets.
 
         It raises ConfigError (AX994) for a run that was begun with secrets which are not here; the

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from axil_serve.access import Caller
-from axil_serve.app import IDLE_EVENTS, SILENCE, event_stream, frame
+from axil_serve.app import event_stream, frame, frames_of
 from axil_serve.chat import run_summary
 from axil_serve.conversation import (
     Words,
@@ -40,7 +40,8 @@ from axil_serve.parameters import RESPONSES, TEXT, check_parameters, kept_of
 from axil_serve.parts import given_messages
 from axil_serve.replies import ReplyFormat, reply_format
 from axil_serve.request import body_of, caller_of, fields_in, page_of, text_in
-from axil_serve.service import OVER, RunService, StreamPermit
+from axil_serve.service import OVER, RunService
+from axil_serve.streams import StreamEvent, StreamPermit
 
 _STATUSES: Final = {
     "queued": "queued",
@@ -221,7 +222,7 @@ class _Responses:
         yield event("in_progress", response=begun)
         form = _format_of(run["metadata"].get("text", {}))
         nodes = frozenset[str]() if form.is_json else last_nodes(service, run["workflow"])
-        words, whole, silent = Words(nodes), "", 0
+        words, whole = Words(nodes), ""
         part = {"item_id": f"msg_{run_id}", "output_index": 0, "content_index": 0}
 
         def opened() -> Iterable[bytes]:
@@ -232,20 +233,18 @@ class _Responses:
         def delta(text: str) -> bytes:
             return event("output_text.delta", **part, delta=text, logprobs=[])
 
+        def shown(happened: StreamEvent) -> Iterable[bytes]:
+            nonlocal whole
+            if text := words.add(happened):
+                if not whole:
+                    yield from opened()
+                whole += text
+                yield delta(text)
+
         stream = until_stopped(service, caller, run_id, after=asked.after, permit=permit)
-        async with aclosing(stream) as batches:
-            async for batch in batches:
-                frames: list[bytes] = []
-                for each in batch:
-                    if not each.kind and (silent := silent + 1) % IDLE_EVENTS == 0:
-                        frames.append(SILENCE)
-                    if text := words.add(each):
-                        if not whole:
-                            frames += opened()
-                        whole += text
-                        frames.append(delta(text))
-                if frames:
-                    yield b"".join(frames)
+        async with aclosing(frames_of(stream, shown)) as frames:
+            async for each in frames:
+                yield each
         run = await self._look(caller, run_id)
         text, fault = await self._reply(run)
         response = _response(run, text, fault)

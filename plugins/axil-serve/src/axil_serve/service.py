@@ -13,7 +13,6 @@ import hashlib
 import json
 import logging
 import secrets
-import threading
 import time
 from collections import Counter
 from collections.abc import (
@@ -25,10 +24,9 @@ from collections.abc import (
     Iterator,
     Mapping,
     Sequence,
-    Set,
 )
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any, BinaryIO, Final, ParamSpec, TypeVar, cast
@@ -63,7 +61,6 @@ from axil_serve.access import Caller
 from axil_serve.audit import Audit
 from axil_serve.data import (
     OVER,
-    entry_key,
     info_data,
     origin_of,
     place_of,
@@ -79,18 +76,16 @@ from axil_serve.data import (
     without_configs,
 )
 from axil_serve.errors import BadRequest, Busy, Conflict, NotAllowed, NotFound, ServeFault, lapsed
-from axil_serve.feed import Feed, FeedEvent, PublishingJournal
+from axil_serve.feed import Feed, PublishingJournal
 from axil_serve.files import RunFile, RunFiles, Upload, digests, other_files
 from axil_serve.held import HeldSecrets
 from axil_serve.layouts import Layouts
+from axil_serve.records import Records, unknown_run
+from axil_serve.streams import RunStream, StreamEvent, StreamPermit, shared
 
 log = logging.getLogger("axil_serve")
 P = ParamSpec("P")
 T = TypeVar("T")
-_STORED_TRIES: Final = 500
-_STORED_SECONDS: Final = 0.01
-"""A journal stores what is appended to it within a few milliseconds."""
-_LAST: Final = 20
 _TIDY_SECONDS: Final = 3600.0
 _TIDY_MOST: Final = 1000  # runs that are looked at together; others have their turn then
 _PAGE: Final = 100
@@ -104,45 +99,8 @@ _LONG: Final = 2_000
 _KNOWN: Final = 10_000
 """Runs of which a list keeps what they used."""
 _MOST_QUESTIONS: Final = 100
-_MOST_TOGETHER: Final = 256
-"""Events that a stream sends at once."""
 Reopen = Callable[[Mapping[str, Any], frozenset[str]], Workflow]
 """From the data that was kept with a run, its origin, to its workflow."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamEvent:
-    """One event of a run, as a stream has it."""
-
-    kind: str
-    data: Any
-    id: str = ""
-    """Of a recorded step: where a stream is resumed behind it."""
-
-
-class StreamPermit:
-    """Leave to keep one stream open, within ``with``, or until the response ends that has it."""
-
-    __slots__ = ("_owner", "_streams", "is_handed_over")
-
-    def __init__(self, streams: Counter[str], owner: str) -> None:
-        self._streams, self._owner, self.is_handed_over = streams, owner, False
-        streams[owner] += 1
-
-    def close(self) -> None:
-        """Give it back, once."""
-        if self._owner:
-            self._streams[self._owner] -= 1
-            if not self._streams[self._owner]:
-                del self._streams[self._owner]
-            self._owner = ""
-
-    def __enter__(self) -> StreamPermit:
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        if not self.is_handed_over:
-            self.close()
 
 
 class RunService:
@@ -205,8 +163,6 @@ class RunService:
         self._layouts = Layouts()
         self._facts: dict[str, tuple[object, dict[str, Any]]] = {}  # by run, with when it changed
         self._asked: dict[str, tuple[object, list[dict[str, Any]]]] = {}  # as _facts
-        self._owners: dict[str, dict[str, Any]] = {}  # the part of serve in the origin, by run
-        self._owning = threading.Lock()
         self._tidied = 0.0  # what was last touched before that and is not of a server stays
         self._left: tuple[float, str] | None = None  # a look that is not over: before, and after
         self.audit, self._held = audit, HeldSecrets(secrets)
@@ -214,6 +170,7 @@ class RunService:
             options["folder_of"] = files.folder
         options["around"] = self._held.around(options.get("around"))
         self.engine = LocalEngine(self.journal, self.workflows.values(), find=self._find, **options)
+        self.records = Records(self.journal, self.engine, watch_only=watch_only)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[RunService]:
@@ -295,9 +252,8 @@ class RunService:
         while infos := self.journal.runs(status=stored, after=after, limit=_PAGE):
             for info in infos:
                 after = info.run_id
-                kept = self._kept(after)
-                live = info if self.watch_only else self.engine.live(info)
-                data = info_data(live, str(kept.get("session", info.thread)))
+                kept = self.records.kept(after)
+                data = info_data(self.records.live(info), str(kept.get("session", info.thread)))
                 data["workflow"] = str(kept.get("workflow", info.graph))
                 data["owner"] = str(kept.get("owner", ""))
                 fits = all(not given or data[name] == given for name, given in wanted.items())
@@ -317,7 +273,7 @@ class RunService:
             is_long = run["steps"] > _LONG and run["status"] not in OVER
             if known is None or (known[0] != changed and not is_long):
                 try:
-                    known = (changed, run_facts(self._entries(name)))
+                    known = (changed, run_facts(self.records.entries(name)))
                 except (JournalError, NotFound):  # it is damaged, or was removed meanwhile
                     known = (changed, run_facts(()))
                 self._facts.pop(name, None)
@@ -333,7 +289,7 @@ class RunService:
         for run in self.list(caller, status="paused"):
             name, changed = run["run_id"], (run["touched"], run["steps"])
             if name not in self._asked or self._asked[name][0] != changed:
-                every = open_questions(self._entries(name))
+                every = open_questions(self.records.entries(name))
                 shown = [question_data(each) for each in every if each.kind != "timer"]
                 self._asked[name] = (changed, shown)
             about = {"run_id": name, "workflow": run["workflow"], "touched": run["touched"]}
@@ -348,9 +304,9 @@ class RunService:
 
     def look(self, caller: Caller, run_id: str) -> dict[str, Any]:
         """Return a run: its status, outline, questions and output."""
-        info, entries = self._seen(caller, run_id, "look"), self._entries(run_id)
+        info, entries = self._seen(caller, run_id, "look"), self.records.entries(run_id)
         info = with_recorded_end(info, ReplayIndex(entries))
-        kept = self._kept(run_id)
+        kept = self.records.kept(run_id)
         data = info_data(info, str(kept.get("session", info.thread)))
         data["workflow"] = str(kept.get("workflow", info.graph))
         data["owner"] = str(kept.get("owner", ""))
@@ -369,7 +325,7 @@ class RunService:
         if run["status"] == "done" and run["output"] is None:
             workflow = await self.read(self._workflow_of, run_id)
             if workflow is not None and workflow.plan.graph.spec.payload == "state":
-                found = await snapshot(workflow, await self.read(self._entries, run_id))
+                found = await snapshot(workflow, await self.read(self.records.entries, run_id))
                 state = plain(thaw(found.state))
                 run["output"] = state if "prompts" in caller.rights else shared_fields(state)
         return run
@@ -382,7 +338,7 @@ class RunService:
     def steps(self, caller: Caller, run_id: str) -> list[dict[str, Any]]:
         """Return the recorded steps of a run."""
         self._seen(caller, run_id, "look")
-        found = [step_data(entry, at) for at, entry in enumerate(self._entries(run_id), 1)]
+        found = [step_data(entry, at) for at, entry in enumerate(self.records.entries(run_id), 1)]
         return [step for each in found if (step := step_for(each, caller.rights)) is not None]
 
     def plan(self, caller: Caller, run_id: str) -> dict[str, Any] | None:
@@ -414,7 +370,7 @@ class RunService:
         workflow = self._workflow_of(run_id)
         if workflow is None:
             return None
-        entries = self._entries(run_id)
+        entries = self.records.entries(run_id)
         found = await snapshot(workflow, entries, at=_place(entries, at))
         state, due = plain(thaw(found.state)), plain(list(found.due))
         if "prompts" not in caller.rights:
@@ -458,14 +414,15 @@ class RunService:
         """Yield the events of ``stream``, those together that happened meanwhile."""
         await self.read(self._seen, caller, run_id, "look")
         looked = time.monotonic()
-        with permit or self.permit(caller):
-            async with aclosing(self._batches(run_id, after, live=live)) as batches:
+        with permit or self.permit(caller), self.feed.follow(run_id) as follower:
+            stream = RunStream(self.records, run_id, follower, after, live=live)
+            async with aclosing(stream.batches(self.feed, self.poll_seconds)) as batches:
                 async for batch in batches:
                     if (now := time.monotonic()) - looked >= min(1.0, self.poll_seconds):
                         looked = now
                         if await asyncio.to_thread(caller.has_lapsed):
                             raise lapsed()
-                    yield batch if "prompts" in caller.rights else _shared(batch, caller.rights)
+                    yield batch if "prompts" in caller.rights else shared(batch, caller.rights)
 
     def permit(self, caller: Caller) -> StreamPermit:
         """Return leave for one stream, to be had before a run is started for it.
@@ -477,72 +434,6 @@ class RunService:
             message = "too many streams are open."
             raise Busy("AX964", message, "Close one, or try again later.")
         return StreamPermit(self._streams, caller.name)
-
-    async def _batches(
-        self, run_id: str, after: str, *, live: bool
-    ) -> AsyncGenerator[Sequence[StreamEvent]]:
-        seen: set[str] = set()  # keys of entries
-        number, is_first, is_stale, revision = 0, True, False, None
-        is_awake = False  # it has ended, and was resumed: an engine is about to take it
-        taken: Sequence[FeedEvent] = ()
-        with self.feed.follow(run_id) as follower:
-            while True:
-                if follower.is_behind:
-                    self.feed.begin(run_id, follower)
-                    is_stale = True
-                # what waits comes first: the record may have the end already
-                if is_first or not (taken or follower.waiting):
-                    info = await self.read(self._info, run_id)
-                    is_stale = is_stale or info.revision != revision or is_awake
-                    revision = info.revision
-                    is_awake = info.status in OVER and not self.engine.has_ended(info)
-                if is_stale:
-                    is_stale = False
-                    entries = await self.read(self._entries, run_id)
-                    batch: list[StreamEvent] = []
-                    if is_first and after:
-                        if (place := place_of(entries, after)) is None:
-                            batch.append(StreamEvent(kind="reset", data={}))
-                        seen.update(entry_key(entry) for entry in entries[: place or 0])
-                    is_first, number = False, len(entries)
-                    if live and _is_over(entries[-1]):  # what was shown comes before the end
-                        batch += [
-                            StreamEvent(kind=each.kind, data=each.data)
-                            for each in follower.waiting
-                            if each.entry is None
-                        ]
-                    for at, entry in enumerate(entries, 1):
-                        if (key := entry_key(entry)) not in seen:
-                            seen.add(key)
-                            batch.append(_step_event(entry, at))
-                        if len(batch) >= _MOST_TOGETHER:
-                            yield batch
-                            batch = []
-                    if batch:
-                        yield batch
-                    seen.update(_stored_before(follower.waiting, seen))
-                    if _is_over(entries[-1]) and not is_awake:
-                        return
-                taken = await follower.take(self.poll_seconds)
-                for first in range(0, len(taken), _MOST_TOGETHER):
-                    batch = []
-                    for each in taken[first : first + _MOST_TOGETHER]:
-                        if each.entry is None:
-                            if live:
-                                batch.append(StreamEvent(kind=each.kind, data=each.data))
-                        elif (key := entry_key(each.entry)) not in seen:
-                            seen.add(key)
-                            number += 1
-                            if each.entry.kind == "ended":
-                                await self._stored(run_id, key)
-                            batch.append(_step_event(each.entry, number))
-                            if _is_over(each.entry):
-                                yield batch
-                                return
-                    if batch:
-                        yield batch
-                if not taken:
-                    yield [StreamEvent(kind="", data=None)]  # nothing happened; the reader is there
 
     # --------------------------------------------------------------------------------- doing
 
@@ -617,7 +508,7 @@ class RunService:
         uploads = await asyncio.to_thread(kept_files.found, caller.name, files)
         own["files"] = digests(uploads)
         if await self.read(self.journal.infos, [run_id]):  # its key was used before
-            if (await self.read(self._kept, run_id)).get("files", {}) != own["files"]:
+            if (await self.read(self.records.kept, run_id)).get("files", {}) != own["files"]:
                 raise other_files()
             return await begin()
         await asyncio.to_thread(kept_files.attach, caller.name, uploads, run_id)
@@ -684,12 +575,12 @@ class RunService:
         """
         self._check_doing(caller, "run")
         info = self._seen(caller, run_id, "run")
-        entries = self._entries(run_id)
+        entries = self.records.entries(run_id)
         workflow = self._workflow_of(run_id)
         if workflow is None:
             message = f'the workflow of the run "{run_id}" is not served here.'
             raise NotFound("AX965", message, "Serve the workflow with which the run began.")
-        kept = self._kept(run_id)
+        kept = self.records.kept(run_id)
         new_id = secrets.token_hex(8)
         own = {"owner": caller.name, "workflow": kept.get("workflow", info.graph), "session": ""}
         if given := self._held.kept(caller):
@@ -746,7 +637,7 @@ class RunService:
                 if info.touched < self._tidied:  # what is older was looked at before
                     is_over = True
                     break
-                if "owner" not in await self.read(self._kept, info.run_id):
+                if "owner" not in await self.read(self.records.kept, info.run_id):
                     given["after"] = info.run_id  # it stays: the next page is behind it
                     continue
                 try:
@@ -763,9 +654,7 @@ class RunService:
         return removed
 
     async def _remove(self, run_id: str) -> None:
-        await self.read(self.journal.forget, run_id)
-        with self._owning:
-            self._owners.pop(run_id, None)
+        await self.records.forget(run_id)
         self._held.drop(run_id)
         if self._files is not None:
             await asyncio.to_thread(self._files.forget, run_id)
@@ -866,17 +755,15 @@ class RunService:
 
     async def _refresh(self, caller: Caller, run_id: str) -> None:
         """Keep what the owner of a run gave along, if the run was begun with any."""
-        kept = await self.read(self._kept, run_id)
+        kept = await self.read(self.records.kept, run_id)
         if "secrets" in kept and kept.get("owner") == caller.name:
             self._held.put(caller, run_id)
 
     # ------------------------------------------------------------------------------- reading
 
     async def read(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call a method that reads: in a thread, if the journal waits for a disk or a network."""
-        if not self.journal.blocking:
-            return call(*args, **kwargs)
-        return await asyncio.to_thread(call, *args, **kwargs)
+        """Call a method that reads, as ``Records.read``."""
+        return await self.records.read(call, *args, **kwargs)
 
     def _check_doing(self, caller: Caller, right: Any) -> None:
         caller.check(right)
@@ -884,52 +771,17 @@ class RunService:
             message = "this server shows runs and cannot start or change them."
             raise NotAllowed("AX962", message, "Serve the workflow with axil serve.")
 
-    def _info(self, run_id: str) -> RunInfo:
-        found = self.journal.infos([run_id])
-        if not found:
-            raise _unknown(run_id)
-        return found[0] if self.watch_only else self.engine.live(found[0])
-
     def _seen(self, caller: Caller, run_id: str, right: Any) -> RunInfo:
         """Return what is known of a run that the caller sees."""
         caller.check(right)
-        info = self._info(run_id)
-        if not caller.sees(self._kept(run_id).get("owner")):
-            raise _unknown(run_id)
+        info = self.records.info(run_id)
+        if not caller.sees(self.records.kept(run_id).get("owner")):
+            raise unknown_run(run_id)
         return info
-
-    def _entries(self, run_id: str) -> Sequence[Entry]:
-        entries = list(self.journal.entries(run_id))
-        if not entries:
-            raise _unknown(run_id)
-        return entries
-
-    async def _stored(self, run_id: str, key: str) -> None:
-        """Wait until an entry that was appended can be read, so that ``look`` agrees with it."""
-        for _ in range(_STORED_TRIES):
-            last = (await self.read(self._entries, run_id))[-_LAST:]
-            if any(entry_key(entry) == key for entry in last):
-                return
-            await asyncio.sleep(_STORED_SECONDS)
-
-    def _kept(self, run_id: str) -> dict[str, Any]:
-        """Return what a server recorded of a run; empty: none started it."""
-        found = self._owners.get(run_id)
-        if found is None:
-            try:
-                kept: Any = origin_of(self._entries(run_id)).get("serve")
-            except (JournalError, NotFound):  # it is damaged, or forgotten: no caller owns it
-                return {}
-            found = cast("dict[str, Any]", kept) if isinstance(kept, dict) else {}
-            with self._owning:  # several threads read
-                self._owners[run_id] = found
-                while len(self._owners) > _KNOWN:
-                    del self._owners[next(iter(self._owners))]
-        return found
 
     def _workflow_of(self, run_id: str) -> Workflow | None:
         header: Mapping[str, Any] = {}
-        for entry in self._entries(run_id):
+        for entry in self.records.entries(run_id):
             if entry.kind == "run":
                 header = entry.data
             elif entry.kind == "resumed" and "now" in entry.data:
@@ -976,35 +828,6 @@ def _thread(caller: Caller, session: str) -> str:
     return f"{caller.name}/{session}"  # no name of a caller has a "/"
 
 
-def _is_over(last: Entry) -> bool:
-    return last.kind == "ended" and last.data.get("status") in OVER
-
-
-def _stored_before(waiting: Sequence[FeedEvent], seen: Set[str]) -> list[str]:
-    """Return the keys of entries that were appended before one that is in the journal; those that
-    it lacks were superseded.
-    """
-    keys = [entry_key(each.entry) for each in waiting if each.entry is not None]
-    return keys[: max((at for at, key in enumerate(keys, 1) if key in seen), default=0)]
-
-
-def _shared(batch: Sequence[StreamEvent], rights: Set[str]) -> list[StreamEvent]:
-    """Return events for who may not see what is inside nodes."""
-    found: list[StreamEvent] = []
-    for event in batch:
-        if event.kind == "step":
-            data = step_for(event.data, rights)
-            found += [] if data is None else [replace(event, data=data)]
-        elif event.kind != "chunk":
-            found.append(event)
-    return found
-
-
-def _step_event(entry: Entry, number: int) -> StreamEvent:
-    step = step_data(entry, number)
-    return StreamEvent(kind="step", data=step, id=step["id"])
-
-
 def _place(entries: Sequence[Entry], id: str, fault: type[ServeFault] = NotFound) -> int:
     place = place_of(entries, id)
     if place is None:
@@ -1013,9 +836,4 @@ def _place(entries: Sequence[Entry], id: str, fault: type[ServeFault] = NotFound
     return place
 
 
-def _unknown(run_id: str) -> NotFound:
-    message = f'there is no run "{run_id:.100}".'
-    return NotFound("AX965", message, "List the runs with GET /v1/runs.")
-
-
-__all__ = ["OVER", "Reopen", "RunService", "StreamEvent", "StreamPermit"]
+__all__ = ["OVER", "Reopen", "RunService"]

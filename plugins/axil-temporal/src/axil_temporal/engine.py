@@ -21,7 +21,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import (
     AbstractContextManager,
     AsyncExitStack,
@@ -55,12 +55,16 @@ from axil import Activation, AxilError, Result, Workflow
 from axil.driver import RunInput
 from axil.plugin import EngineError, JournalError
 from axil_journals import (
+    PASSING_ERRORS,
+    AroundRun,
     Engine,
     Entry,
+    FindWorkflow,
     LocalEngine,
     MemoryJournal,
     ReplayIndex,
     RunInfo,
+    RunLeave,
     RunStatus,
     SharedJournal,
     decode_value,
@@ -83,12 +87,6 @@ log = logging.getLogger("axil_temporal")
 
 _MOST_NAMED: Final = 50
 _AT_A_TIME: Final = 100  # runs that one look for due runs finds at most
-_PASSING: Final = ("AX506", "AX510", "AX512")
-"""Errors of a journal after which Temporal tries again."""
-
-Find = Callable[[Mapping[str, Any]], Workflow]
-Around = Callable[[Mapping[str, Any], Sequence[Entry]], AbstractContextManager[Any]]
-Leave = Callable[[Mapping[str, Any], frozenset[str]], frozenset[str]]
 
 
 class TemporalEngine:
@@ -107,9 +105,9 @@ class TemporalEngine:
         journal: SharedJournal | None = None,
         workflows: Iterable[Workflow] = (),
         *,
-        find: Find | None = None,
-        around: Around | None = None,
-        leave: Leave | None = None,
+        find: FindWorkflow | None = None,
+        around: AroundRun | None = None,
+        leave: RunLeave | None = None,
         loaded: int = 100,
         queue: str = "axil",
         client: Client | None = None,
@@ -528,7 +526,7 @@ class _Version:
         try:
             return await self._engine.execute(self._workflow, run_id, is_asked, nodes)
         except AxilError as error:
-            if error.id in _PASSING:
+            if error.id in PASSING_ERRORS:
                 raise
             self._engine.refuse(run_id, error)
             raise ApplicationError(str(error), type=error.id, non_retryable=True) from error

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from axil import MISSING, CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Out, Reducer, Schema
 from axil.plugin import APPEND, SUM, Field, Log, RouterSpec, SubgraphSpec, Task
+from axil_testing.specs import Raw
 
 Call = Callable[[Task, Any], Any]
 """A body: from a task and a context to an ``Out``, or something to await."""
@@ -97,6 +98,9 @@ class RandomNode:
         return Out({"d": d, "n": n}, delta, to)
 
 
+Wrap = Callable[[Call, RandomNode], "Call | Raw"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomEdge:
     """One edge, as data."""
@@ -143,13 +147,11 @@ class RandomGraph:
         lines += [f"  {node}" for node in self.nodes] + [f"  {edge}" for edge in self.edges]
         return "\n".join(lines)
 
-    def spec(
-        self, wrap: Callable[[Call, RandomNode], Call] | None = None, mode: str = "inline"
-    ) -> GraphSpec:
+    def spec(self, wrap: Wrap | None = None, mode: str = "inline") -> GraphSpec:
         """Return the graph.
 
         Args:
-            wrap: gives another body to use instead, for each node.
+            wrap: gives another body to use instead, for each node; a ``Raw`` has its own mode.
             mode: how bodies run: ``inline``, ``async`` or ``thread``.
         """
         each = {node.name for node in self.nodes if node.join == "each"}
@@ -177,14 +179,15 @@ class RandomGraph:
         )
 
     @staticmethod
-    def _body(node: RandomNode, wrap: Callable[[Call, RandomNode], Call] | None, mode: str) -> Any:
+    def _body(node: RandomNode, wrap: Wrap | None, mode: str) -> Any:
         if node.inside is not None:
             return _Inside(node.inside.spec(wrap, mode))
 
         def call(task: Task, ctx: Any) -> Any:
             return node.fire(task)
 
-        return _Kind(call if wrap is None else wrap(call, node), mode)
+        body = call if wrap is None else wrap(call, node)
+        return body if isinstance(body, Raw) else Raw(body, mode, ctx=True)
 
 
 @dataclass
@@ -193,25 +196,6 @@ class _Inside:
 
     def scope(self, node: str, setting: Any) -> SubgraphSpec:
         return SubgraphSpec(spec=self.spec)
-
-
-@dataclass
-class _Kind:
-    call: Call
-    mode: str
-
-    def adapted(self, rules: Any) -> Any:
-        return _Body(self.call, self.mode)
-
-
-class _Body:
-    wants_ctx = True
-
-    def __init__(self, call: Call, mode: Any) -> None:
-        self.call, self.mode = call, mode
-
-    def __call__(self, task: Task, ctx: Any, /) -> Any:
-        return self.call(task, ctx)
 
 
 def _edge(edge: RandomEdge) -> EdgeSpec:

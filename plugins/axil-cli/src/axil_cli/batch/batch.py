@@ -20,14 +20,12 @@ from axil import AxilError, Limits, Problem, Question, Result, Run, Workflow
 from axil.plugin import ENTRY, did_you_mean, format_names
 from axil_cli.batch.errors import BatchError
 from axil_cli.batch.tables import Row
-from axil_journals import Entry, Journal, ReplayIndex
+from axil_journals import AroundRun, Journal, ReplayIndex
 
 if TYPE_CHECKING:
     from axil_models import ModelBatches
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-
-Around = Callable[[Mapping[str, Any], Sequence[Entry]], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +85,7 @@ class Batch:
     """The column that a workflow of messages is given; empty: the only one."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Options of every run, as of ``axil.Options``."""
-    around: Around | None = None
+    around: AroundRun | None = None
     """Returns what a row's run is executed within, from what was kept with it and its record."""
     models: ModelBatches | None = None
     """Collects the calls of models for the batch APIs of their services; None: they are made at

@@ -12,11 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-import yaml
-
 from axil import AxilError, Problem, SpecError, Workflow
 from axil.plugin import Registry
-from axil_files import Document, check_document, load
+from axil_files import Document, check_document, dump_yaml, load
 from axil_journals import CheckResult, check_workflow, text_picture, want_lines
 
 _FENCE: Final = re.compile(r"^```([\w-]*)[ \t]*$", re.MULTILINE)
@@ -155,31 +153,11 @@ def _vars(data: Mapping[str, Any]) -> dict[str, Any]:
 _ORDER: Final = ("version", "requires", "vars", "templates", "defaults", "overrides", "graph")
 
 
-class _Writer(yaml.SafeDumper):
-    """YAML without aliases, and with texts of several lines as blocks."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        """Write each value out."""
-        return True
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        """Indent lists inside mappings."""
-        return super().increase_indent(flow, False)
-
-
-def _text_node(writer: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
-    return cast("Any", writer).represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Writer.add_representer(str, _text_node)
-
-
 def _written(data: Mapping[str, Any]) -> str:
     """Return a workflow file as YAML, with the keys at the top in their usual order."""
     names = [*(key for key in _ORDER if key in data), *(key for key in data if key not in _ORDER)]
     ordered = {name: data[name] for name in names}
-    return yaml.dump(ordered, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=100)
+    return dump_yaml(ordered)
 
 
 __all__ = ["Draft", "draft_of"]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from axil.plugin import Message, WritePath, current_grants, granted, refers_to
+from axil.plugin import Message, WritePath, refers_to
 from axil_context.memory.lines import Lines
 from axil_models import (
     Ask,
@@ -32,7 +32,6 @@ from axil_models import (
     blocks_of,
     call_async,
     component_later,
-    component_of,
     decoded_settings,
     fits_filters,
     owner_metadata,
@@ -129,9 +128,7 @@ class FactMemory:
         self.config = decoded_settings(FactsConfig, config, settings)
         self.context_label = self.config.context_label or "facts"
         self.passive, self.active = self.config.passive, self.config.active
-        self._grants = current_grants()
-        component_later("context", self.config.index, self.context_label)
-        self._index: Index | None = None
+        self._index = component_later("context", self.config.index, self.context_label)
 
     @property
     def index(self) -> Index:
@@ -139,14 +136,11 @@ class FactMemory:
 
         Raises: ContextError (AX898): it is no index.
         """
-        if self._index is None:
-            with granted(self._grants):
-                made: Index = component_of("context", self.config.index, self.context_label)
-            if not hasattr(made, "put") or not hasattr(made, "delete"):
-                message = f'"{provider_label(made)}" is no index: facts cannot be kept in it.'
-                raise ContextError("AX898", message, "Give an index: file_memory, chroma_memory.")
-            self._index = made
-        return self._index
+        made: Index = self._index.get()
+        if not hasattr(made, "put") or not hasattr(made, "delete"):
+            message = f'"{provider_label(made)}" is no index: facts cannot be kept in it.'
+            raise ContextError("AX898", message, "Give an index: file_memory, chroma_memory.")
+        return made
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
         """Return the facts nearest to the query. Raises: ContextError (AX658, AX894)."""
@@ -205,10 +199,7 @@ class FactMemory:
 
     async def close(self) -> None:
         """Close an index that was made by name."""
-        index, self._index = self._index, None
-        close = getattr(index, "close", None)
-        if close is not None and isinstance(self.config.index, (str, Mapping)):
-            await call_async(close)
+        await self._index.close()
 
     def __repr__(self) -> str:
         return f"FactMemory({self.context_label!r})"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from pydantic import Field
 
-from axil.plugin import WritePath, current_grants, granted, refers_to
+from axil.plugin import WritePath, refers_to
 from axil_context.memory.lines import Lines
 from axil_models import (
     ContextBlock,
@@ -30,7 +30,6 @@ from axil_models import (
     blocks_of,
     call_async,
     component_later,
-    component_of,
     decoded_settings,
     fits_filters,
     owner_metadata,
@@ -99,8 +98,7 @@ class FileMemory:
         self.context_label = self.config.context_label or "file_memory"
         self.passive, self.active = self.config.passive, self.config.active
         self._lines = Lines(self.config.path, self.config.lock_seconds)
-        self._grants = current_grants()
-        component_later("context", self.config.index, self.context_label)
+        self._later = component_later("context", self.config.index, self.context_label)
         self._index: Index | None = None
         self._known: dict[Key, ContextBlock] = {}
         """The notes in the index, oldest first."""
@@ -172,8 +170,8 @@ class FileMemory:
         before = list(self._known.values())
         self._known = {}
         await self._closed()
-        with granted(self._grants):
-            index = self._index = component_of("context", self.config.index, self.context_label)
+        index: Index = self._later.get()
+        self._index = index
         if not hasattr(index, "put") or not hasattr(index, "delete"):
             message = f'"{provider_label(index)}" is no index: blocks cannot be put into it.'
             raise ContextError("AX898", message, "Give an index: keyword, vector, chroma.")
@@ -220,10 +218,8 @@ class FileMemory:
         self._lines.rewind()
 
     async def _closed(self) -> None:
-        index, self._index = self._index, None
-        close = getattr(index, "close", None)
-        if close is not None and isinstance(self.config.index, (str, Mapping)):
-            await call_async(close)
+        self._index = None
+        await self._later.close()
 
     def __repr__(self) -> str:
         return f"FileMemory({self._lines.path.name!r})"

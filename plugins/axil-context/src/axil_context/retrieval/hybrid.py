@@ -7,14 +7,14 @@ Reciprocal rank fusion: a block's score is the sum, over the providers that foun
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from pydantic import Field, model_validator
 
-from axil.plugin import current_grants, granted, refers_to
+from axil.plugin import refers_to
 from axil_models import (
     ContextBlock,
     ContextError,
@@ -25,7 +25,6 @@ from axil_models import (
     blocks_of,
     call_async,
     component_later,
-    component_of,
     decoded_settings,
     named_providers,
 )
@@ -83,19 +82,15 @@ class HybridRetriever:
         self.config = decoded_settings(HybridConfig, config, settings)
         self.context_label = self.config.context_label or "hybrid"
         self.passive, self.active = self.config.passive, self.config.active
-        self._grants = current_grants()
-        for given in self.config.providers:
-            component_later("context", given, self.context_label)
-        self._providers: list[ContextProvider] | None = None
+        label = self.context_label
+        self._providers = [
+            component_later("context", each, label) for each in self.config.providers
+        ]
 
     @property
     def providers(self) -> list[ContextProvider]:
         """The providers; those given by name are made when they are first used."""
-        if self._providers is None:
-            given, label = self.config.providers, self.context_label
-            with granted(self._grants):
-                self._providers = [component_of("context", each, label) for each in given]
-        return self._providers
+        return [each.get() for each in self._providers]
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
         """Return the blocks with the best sums; ``metadata["found_by"]`` has each finder's rank,
@@ -137,12 +132,9 @@ class HybridRetriever:
 
     async def close(self) -> None:
         """Close those that were made by name, every one, whatever the others raise."""
-        made, self._providers = self._providers or [], None
         async with AsyncExitStack() as closing:
-            for given, provider in zip(self.config.providers, made, strict=False):
-                close = getattr(provider, "close", None)
-                if close is not None and isinstance(given, (str, Mapping)):
-                    closing.push_async_callback(call_async, close)
+            for each in self._providers:
+                closing.push_async_callback(each.close)
 
     def __repr__(self) -> str:
         return f"HybridRetriever({self.context_label!r}, {len(self.config.providers)} providers)"

@@ -21,7 +21,7 @@ from typing import Any, Final, cast
 
 from pydantic import Field
 
-from axil.plugin import current_grants, granted, is_async, refers_to, without_secrets
+from axil.plugin import is_async, refers_to, without_secrets
 from axil_models import (
     ContextBlock,
     ContextError,
@@ -34,7 +34,6 @@ from axil_models import (
     block_key,
     call_async,
     component_later,
-    component_of,
     fits_filters,
     vectors_of,
 )
@@ -100,32 +99,22 @@ class BlockIndex:
         self.settings, self.use, self.where = settings, use, where
         self.lost = 0
         """The number of times that the rows were lost."""
-        self._given, self._owns = store, owns
-        self._grants = current_grants()
-        component_later("stores", store, where)
-        component_later("embedders", settings.embedder, where)
-        self._store: Any = None
-        self._embedder: Embedder | None = None
+        self._owns = owns
+        self._store = component_later("stores", store, where)
+        self._embedder = component_later("embedders", settings.embedder, where)
         self._space = 0
         """The length of the vectors in the store; 0: it is not known that there are any."""
-        self._making = threading.Lock()
         self._one_at_a_time = threading.Lock()
 
     @property
     def store(self) -> Any:
         """The store; made when it is first used."""
-        with self._making, granted(self._grants):
-            if self._store is None:
-                self._store = component_of("stores", self._given, self.where)
-            return self._store
+        return self._store.get()
 
     @property
     def embedder(self) -> Embedder:
         """The embedder; made when it is first used."""
-        with self._making, granted(self._grants):
-            if self._embedder is None:
-                self._embedder = component_of("embedders", self.settings.embedder, self.where)
-            return cast("Embedder", self._embedder)
+        return self._embedder.get()
 
     async def put(self, entries: Sequence[Entry]) -> None:
         """Add or replace blocks.
@@ -300,16 +289,7 @@ class BlockIndex:
 
     async def close(self) -> None:
         """Close the store and the embedder made by name, until they are used again."""
-        closes: list[Any] = []
-        with self._making:
-            made = isinstance(self._given, (str, Mapping))
-            if (made or self._owns) and hasattr(self._store, "close"):
-                closes.append(self._store.close)
-                self._store = None
-            if isinstance(self.settings.embedder, (str, Mapping)):
-                closes.append(getattr(self._embedder, "close", None))
-                self._embedder = None
-        for close in closes:
+        for close in (self._store.release(owns=self._owns), self._embedder.release()):
             if close is not None:
                 await self._alone(close)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pydantic import Field
 
-from axil.plugin import current_grants, granted, refers_to
+from axil.plugin import refers_to
 from axil_models import (
     ContextBlock,
     ContextProvider,
@@ -16,9 +15,7 @@ from axil_models import (
     ProviderSettings,
     Reranker,
     blocks_of,
-    call_async,
     component_later,
-    component_of,
     decoded_settings,
     scores_of,
 )
@@ -63,31 +60,19 @@ class RerankedRetriever:
         self.config = decoded_settings(RerankedConfig, config, settings)
         self.context_label = self.config.context_label or "reranked"
         self.passive, self.active = self.config.passive, self.config.active
-        self._grants = current_grants()
-        component_later("context", self.config.provider, self.context_label)
-        component_later("rerankers", self.config.reranker, self.context_label)
-        self._provider: ContextProvider | None = None
-        self._reranker: Reranker | None = None
+        label = self.context_label
+        self._provider = component_later("context", self.config.provider, label)
+        self._reranker = component_later("rerankers", self.config.reranker, label)
 
     @property
     def provider(self) -> ContextProvider:
         """The provider; made when it is first used."""
-        with granted(self._grants):
-            if self._provider is None:
-                given, label = self.config.provider, self.context_label
-                made: ContextProvider = component_of("context", given, label)
-                self._provider = made
-            return self._provider
+        return self._provider.get()
 
     @property
     def reranker(self) -> Reranker:
         """The reranker; made when it is first used."""
-        with granted(self._grants):
-            if self._reranker is None:
-                given, label = self.config.reranker, self.context_label
-                made: Reranker = component_of("rerankers", given, label)
-                self._reranker = made
-            return self._reranker
+        return self._reranker.get()
 
     async def get_blocks(
         self, query: ContextQuery, top_k: int = 8, *, ctx: Any = None
@@ -120,14 +105,8 @@ class RerankedRetriever:
 
     async def close(self) -> None:
         """Close what was made by name."""
-        for given, made in (
-            (self.config.provider, self._provider),
-            (self.config.reranker, self._reranker),
-        ):
-            close = getattr(made, "close", None)
-            if close is not None and isinstance(given, (str, Mapping)):
-                await call_async(close)
-        self._provider = self._reranker = None
+        await self._provider.close()
+        await self._reranker.close()
 
     def __repr__(self) -> str:
         return f"RerankedRetriever({self.context_label!r})"

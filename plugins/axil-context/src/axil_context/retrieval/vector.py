@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from pydantic import Field
 
-from axil.plugin import current_grants, granted, refers_to
+from axil.plugin import refers_to
 from axil_context.retrieval.chunks import chunked
 from axil_context.retrieval.sources import Sources, difference
 from axil_models import (
@@ -25,7 +25,6 @@ from axil_models import (
     block_key,
     call_async,
     component_later,
-    component_of,
     decoded_settings,
     fits_filters,
     provider_label,
@@ -75,13 +74,11 @@ class VectorRetriever:
         self.config = decoded_settings(VectorConfig, config, settings)
         self.context_label = self.config.context_label or "vector"
         self.passive, self.active = self.config.passive, self.config.active
-        self._embedder: Embedder | None = None
         self._digests: dict[str, str] = {}
         self._known: dict[Key, tuple[ContextBlock, array[float]]] = {}
         self._keys: dict[str, set[Key]] = {}
         """The keys of each document's blocks."""
-        self._grants = current_grants()
-        component_later("embedders", self.config.embedder, provider_label(self))
+        self._embedder = component_later("embedders", self.config.embedder, provider_label(self))
         self._lock = threading.Lock()
         self._flight = SingleFlight[list[str]]()
         self._is_fresh = False
@@ -89,11 +86,7 @@ class VectorRetriever:
     @property
     def embedder(self) -> Embedder:
         """The embedder; made when it is first used."""
-        with granted(self._grants):
-            made = self._embedder = self._embedder or component_of(
-                "embedders", self.config.embedder, provider_label(self)
-            )
-        return made
+        return self._embedder.get()
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
         """Return the nearest blocks; their score is the cosine.
@@ -182,10 +175,7 @@ class VectorRetriever:
 
     async def close(self) -> None:
         """Close an embedder that was made by name."""
-        close = getattr(self._embedder, "close", None)
-        if close is not None and isinstance(self.config.embedder, (str, Mapping)):
-            await call_async(close)
-        self._embedder = None
+        await self._embedder.close()
 
     def __len__(self) -> int:
         return len(self._known)

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil.plugin import Message, current_grants, granted, refers_to
+from axil.plugin import Message, refers_to
 from axil_context.services.calls import JsonService
 from axil_models import (
     ContextError,
@@ -24,7 +24,6 @@ from axil_models import (
     Usual,
     asked_by,
     component_later,
-    component_of,
     current_batches,
     decoded_settings,
     reading_reply,
@@ -142,9 +141,7 @@ class ModelReranker:
     def __init__(self, config: ModelRerankerConfig | None = None, **settings: Any) -> None:
         """``settings``: those of ``ModelRerankerConfig``. Raises: ConfigError."""
         self.config = decoded_settings(ModelRerankerConfig, config, settings)
-        self._grants = current_grants()
-        component_later("models", self.config.model, "the reranker's model")
-        self._model: Any = None
+        self._model = component_later("models", self.config.model, "the reranker's model")
 
     @property
     def name(self) -> str:
@@ -154,10 +151,7 @@ class ModelReranker:
     @property
     def model(self) -> Any:
         """The model; made when it is first used."""
-        with granted(self._grants):
-            if self._model is None:
-                self._model = component_of("models", self.config.model, "the reranker's model")
-        return self._model
+        return self._model.get()
 
     async def rerank(self, query: str, texts: Sequence[str], /, ctx: Any = None) -> list[float]:
         """Return a score for each text, in their order, from 0 to 1.
@@ -215,10 +209,7 @@ class ModelReranker:
 
     async def close(self) -> None:
         """Close a model that was made by name."""
-        close = getattr(self._model, "close", None)
-        if close is not None and isinstance(self.config.model, (str, Mapping)):
-            await close()
-        self._model = None
+        await self._model.close()
 
 
 def _unseen(chunk: Any) -> None:

@@ -16,6 +16,7 @@ import yaml
 
 from axil.plugin import default_registry
 from axil_evals.tuning.errors import TuneError
+from axil_files import YamlWriter
 
 Keys = tuple[str | int, ...]
 """The place of a value in a file: keys of mappings, and positions in lists."""
@@ -131,16 +132,11 @@ def _end(node: Any) -> int:
     return int(inner.end_mark.index)
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(YamlWriter):
     """The form of values on one line."""
 
-
-def _text(dumper: Any, value: str) -> Any:
-    style = '"' if "\n" in value else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-
-_Dumper.add_representer(str, _text)
+    def text_style(self, text: str) -> str | None:
+        return '"' if "\n" in text else None
 
 
 def _written(value: Any, column: int | None = None) -> str:

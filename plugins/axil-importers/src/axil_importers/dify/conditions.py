@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from axil_importers.dify.scope import PLACE, Scope
-from axil_importers.draft import Step
+from axil_importers.draft import Step, state_of
 
 Condition = Mapping[str, Any]
 _ORDER: Final = {">": ">", "<": "<", "≥": ">=", "≤": "<=", "=": "==", "==": "=="}
@@ -59,7 +59,7 @@ def constant(scope: Scope, value: Any) -> str:
 
 def _one(scope: Scope, given: Condition, step: Step) -> str:
     selector = cast("Sequence[Any]", given.get("variable_selector") or ())
-    path = _state(scope.path(selector, step)) if selector else "null"
+    path = state_of(scope.path(selector, step)) if selector else "null"
     operator = str(given.get("comparison_operator") or "is")
     if given.get("sub_variable_condition"):
         step.approximate(
@@ -103,7 +103,7 @@ def _wanted(scope: Scope, given: Condition, step: Step) -> str:
     if isinstance(value, str):
         whole = PLACE.fullmatch(value.strip())
         if whole:
-            return _state(scope.path(whole[1].split("."), step))
+            return state_of(scope.path(whole[1].split("."), step))
         if PLACE.search(value):
             step.approximate(
                 "it compares with a text that has variables in it", "Make the text with an assign."
@@ -120,9 +120,3 @@ def _is_number(text: str) -> bool:
         return float(text) == float(text)
     except ValueError:
         return False
-
-
-def _state(path: str) -> str:
-    first, *rest = path.split(".")
-    inside = (f"[{each}]" if each.isdecimal() else f'["{each}"]' for each in rest)
-    return f"state.{first}{''.join(inside)}"

@@ -7,12 +7,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
-from axil_importers.draft import Draft, Step
+from axil_importers.draft import Draft, Step, state_of
 from axil_importers.flowise.texts import plain, text_of, value_of
 from axil_importers.http import Request, can_be_sent, request
 from axil_importers.imported import Imported
 from axil_importers.models import model_of, tool_of
-from axil_importers.n8n.expressions import state_of
 from axil_importers.parts import agent, ask, call, keyword, retrieve
 
 Data = Mapping[str, Any]

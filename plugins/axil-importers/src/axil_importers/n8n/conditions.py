@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from axil_importers.draft import Draft, Step
-from axil_importers.n8n.expressions import Resolve, is_expression, state_of, value_of
+from axil_importers.draft import Draft, Step, state_of
+from axil_importers.n8n.expressions import Resolve, is_expression, value_of
 
 Data = Mapping[str, Any]
 _ORDER: Final = {

@@ -82,13 +82,6 @@ def nodes_in(code: str) -> list[str]:
     return list(dict.fromkeys(m["node"] or m["old"] for m in re.finditer(_NODE, code)))
 
 
-def state_of(path: str) -> str:
-    """Return the path of a field as it stands in a condition."""
-    first, *rest = path.split(".")
-    inside = (f"[{each}]" if each.isdecimal() else f'["{each}"]' for each in rest)
-    return f"state.{first}{''.join(inside)}"
-
-
 def _short(text: str) -> str:
     plain = " ".join(text.split())
     return plain if len(plain) <= 60 else f"{plain[:57]}..."

@@ -229,7 +229,7 @@ class Trial:
         """
         self.run_id, self.is_idle, self._on_progress = run_id, is_idle, on_progress
         self._seen = seen
-        self.has_progressed = self.is_alone = False
+        self.is_alone = False
         self.parked = ""
         """The reason why it was parked; empty: it was not."""
         self._reporting: asyncio.Task[None] | None = None
@@ -275,7 +275,6 @@ class Trial:
     async def _report(self) -> None:
         with suppress(JournalError):
             await _stored(self.kept())
-            self.has_progressed = True
             self._on_progress()
 
 

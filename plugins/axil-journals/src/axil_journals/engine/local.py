@@ -89,7 +89,13 @@ from axil_journals.engine.loading import (
 )
 from axil_journals.engine.managed import ManagedRun
 from axil_journals.engine.metrics import RUN_ID, EngineTally
-from axil_journals.engine.protocol import RunStatus
+from axil_journals.engine.protocol import (
+    PASSING_ERRORS,
+    AroundRun,
+    FindWorkflow,
+    RunLeave,
+    RunStatus,
+)
 from axil_journals.engine.spending import TELL_SECONDS, Spending, SpendingWatch
 from axil_journals.engine.status import OVER, PARKED, status_of
 from axil_journals.inspection.snapshots import snapshot
@@ -110,15 +116,8 @@ _LONGEST_SECONDS = 3600.0  # the wall clock may be set: it is read again after s
 _SWEEP_SECONDS = 3600.0
 _UNKNOWN_SECONDS = 300.0
 """The time for which runs of a graph that is unknown here are left to other engines."""
-_PASSING = ("AX506", "AX510", "AX512")  # errors of a journal after which a run is tried again
 
 Waiters = list[asyncio.Future[Result]]
-Find = Callable[[Mapping[str, Any]], Workflow]
-"""A function from the header of a run (``graph``, ``digest``, ``origin``) to its workflow."""
-Around = Callable[[Mapping[str, Any], Sequence[Entry]], AbstractContextManager[Any]]
-"""A function from what is kept with a run, its origin, and its record to what it runs within."""
-Leave = Callable[[Mapping[str, Any], frozenset[str]], frozenset[str]]
-"""A function from what is kept with a run, and what all runs are allowed, to what it is allowed."""
 
 
 class LocalEngine:
@@ -137,13 +136,13 @@ class LocalEngine:
         journal: SharedJournal | None = None,
         workflows: Iterable[Workflow] = (),
         *,
-        find: Find | None = None,
+        find: FindWorkflow | None = None,
         loaded: int = 100,
         patience_seconds: float = PATIENCE_SECONDS,
         recheck_seconds: float = RECHECK_SECONDS,
         folder_of: Callable[[str], Path | None] | None = None,
-        around: Around | None = None,
-        leave: Leave | None = None,
+        around: AroundRun | None = None,
+        leave: RunLeave | None = None,
         queues: Collection[Queue] = (),
         objects: RunObjects | None = None,
         **options: Any,
@@ -686,7 +685,7 @@ class LocalEngine:
             with suppress(Exception):  # what waits is resolved when it has ended
                 await self._resolve_ended(run_id)
             return
-        if id not in _PASSING:
+        if id not in PASSING_ERRORS:
             self._refused[run_id] = error
         log.error("run %s was interrupted: %s", run_id, error)
         _resolve(self._waiters.pop(run_id, ()), error)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from axil import Question, Result, Workflow
 from axil.driver import RunInput
-from axil_journals.journal import RunInfo
+from axil_journals.journal import Entry, RunInfo
+
+PASSING_ERRORS: Final = ("AX506", "AX510", "AX512")
+"""The errors of a journal after which a run is tried again."""
+FindWorkflow = Callable[[Mapping[str, Any]], Workflow]
+"""A function from the header of a run (``graph``, ``digest``, ``origin``) to its workflow."""
+AroundRun = Callable[[Mapping[str, Any], Sequence[Entry]], AbstractContextManager[Any]]
+"""A function from what is kept with a run, its origin, and its record to what it runs within."""
+RunLeave = Callable[[Mapping[str, Any], frozenset[str]], frozenset[str]]
+"""A function from what is kept with a run, and what all runs are allowed, to what it is allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

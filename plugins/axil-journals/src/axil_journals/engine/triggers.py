@@ -14,7 +14,6 @@ import asyncio
 import hashlib
 import logging
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
@@ -24,12 +23,13 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from axil import AxilError, ConfigError, Problem, Workflow
+from axil import AxilError, Workflow
 from axil.driver import Clock, RealClock, wall_time
-from axil.plugin import JournalError, decode_config, format_value
+from axil.plugin import JournalError, decode_config
 from axil_journals.engine.loading import off_loop
 from axil_journals.engine.protocol import Engine
 from axil_journals.journal import SharedJournal
+from axil_journals.tables import read_tables
 
 log = logging.getLogger("axil_journals")
 
@@ -231,23 +231,10 @@ class TriggerSettings(BaseModel):
 def read_triggers(path: Path) -> Mapping[str, TriggerSettings]:
     """Return the triggers of a TOML file, by their names.
 
-    Raises: ConfigError: AX740: it cannot be read; and what ``decode_config`` finds.
+    Raises: ConfigError: as ``read_tables``; and what ``decode_config`` finds.
     """
-    try:
-        data: Mapping[str, Any] = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        message = f"the triggers cannot be read: {why}."
-        raise ConfigError(Problem("AX740", str(path), message, "Name a TOML file.")) from None
-    found: dict[str, TriggerSettings] = {}
-    for name, table in data.items():
-        if not isinstance(table, Mapping):
-            message = f"{name}: expected a table, found {format_value(table)}."
-            hint = f'Write [{name}], and below it workflow = "flow.yaml" and its time.'
-            raise ConfigError(Problem("AX740", str(path), message, hint))
-        given = cast("Mapping[str, Any]", table)
-        found[name] = decode_config(TriggerSettings, given, f"{path} {name}")
-    return found
+    tables = read_tables(path, "triggers", 'workflow = "flow.yaml" and its time')
+    return {name: decode_config(TriggerSettings, table, f"{path} {name}") for name, table in tables}
 
 
 def input_of(given: Any, values: Mapping[str, str]) -> Any:

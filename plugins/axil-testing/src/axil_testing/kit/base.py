@@ -16,9 +16,14 @@ import contextlib
 import functools
 import importlib.util
 import json
+import shutil
 import sys
+import tempfile
+import weakref
 from collections.abc import Callable, Coroutine, Mapping
+from functools import cached_property
 from itertools import product
+from pathlib import Path
 from typing import Any, ClassVar, Final, NoReturn, TypeVar, cast
 
 import pytest
@@ -133,6 +138,13 @@ class Kit:
         return make_component(component, self.config)
 
     # -- what tests use
+
+    @cached_property
+    def folder(self) -> Path:
+        """A folder of this test's own."""
+        made = tempfile.mkdtemp(prefix="axil-kit-")
+        weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
+        return Path(made)
 
     def wait(self, awaitable: Coroutine[Any, Any, T], seconds: float = PATIENCE_SECONDS) -> T:
         """Return the result of a coroutine, on an event loop of its own.

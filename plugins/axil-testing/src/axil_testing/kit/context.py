@@ -12,13 +12,9 @@ second ``make`` opens the same.
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
-import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
 from axil import AxilError
@@ -73,13 +69,6 @@ class ContextKit(Kit):
     """It connects to nothing, not even when it is asked."""
     sdk: ClassVar[Sequence[str]] = ()
     """Modules that importing it must not import."""
-
-    @cached_property
-    def folder(self) -> Path:
-        """A folder of this test's own."""
-        made = tempfile.mkdtemp(prefix="axil-kit-")
-        weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
-        return Path(made)
 
     def broken(self) -> Any:
         """Return a provider that fails when it is asked; not given: that law is passed over."""

@@ -20,7 +20,7 @@ import logging
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any, ClassVar, Final
 
 from axil import AxilError, RootGraph
@@ -37,9 +37,10 @@ from axil_models import (
     image,
     on_clock,
 )
-from axil_testing.kit.base import Kit, claimed, require
+from axil_testing.kit.base import claimed, require
 from axil_testing.kit.exchange import Exchange, JumpingClock
 from axil_testing.kit.imports import imported
+from axil_testing.kit.served import ServedKit
 from axil_testing.stub import Act, Address, Call, Stub
 
 _PNG: Final = b"\x89PNG\r\n\x1a\n" + bytes(range(32))
@@ -78,10 +79,9 @@ def asking(*said: Any, **more: Any) -> Request:
     return Request(messages=messages, **more)
 
 
-class ModelKit(Kit):
+class ModelKit(ServedKit):
     """The laws of ``axil.models``."""
 
-    kind = "models"
     dialect: ClassVar[str] = "chat"
     """The protocol of the stub: ``chat``, ``responses``, ``messages``, ``generate``."""
     sdk: ClassVar[str] = ""
@@ -97,23 +97,6 @@ class ModelKit(Kit):
     seals: ClassVar[bool] = False
     """The service wants something back with a reply."""
     has_connections: ClassVar[bool] = True
-
-    def __init_subclass__(cls, **more: Any) -> None:
-        super().__init_subclass__(**more)
-        given = cls.__dict__.get("make")
-        if given is not None:
-
-            def make(
-                self: Any, server: Any = None, /, *, _given: Callable[[Any, Any], Any] = given
-            ) -> Any:
-                return _given(self, server or Address())
-
-            # the laws of every kind make one without a server
-            cls.make = make  # type: ignore[method-assign]
-
-    def make(self, server: Any = None) -> Any:
-        """Return a new model that asks ``server`` (``url``, ``key``)."""
-        raise NotImplementedError("Give make(self, server).")
 
     # -- what laws use
 

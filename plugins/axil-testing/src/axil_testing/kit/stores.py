@@ -14,13 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import shutil
-import tempfile
 import threading
-import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
 import pytest
@@ -63,13 +59,6 @@ class StoreKit(Kit):
     """Keep its rows when it is made again on the same ``folder`` and ``name``."""
     many: ClassVar[int] = 2000
     """The number of rows that are put at once; fewer, where each takes long."""
-
-    @cached_property
-    def folder(self) -> Path:
-        """A folder of this test's own."""
-        made = tempfile.mkdtemp(prefix="axil-kit-")
-        weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
-        return Path(made)
 
     @cached_property
     def name(self) -> str:

@@ -16,8 +16,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, Final
 
 from axil_models import Line, ModelError, Reply, Request, Talk, ToolSpec
-from axil_testing.kit.base import Kit, require
-from axil_testing.stub import Act, Address, Call, RealtimeStub, speech
+from axil_testing.kit.base import require
+from axil_testing.kit.served import ServedKit
+from axil_testing.stub import Act, Call, RealtimeStub, speech
 
 _SPOKEN: Final = speech(300) + speech(700, 0)
 _LONG: Final = "one two three four five six seven eight nine ten"
@@ -27,26 +28,8 @@ _FIRST: Final = {"role": "user", "content": "A guest calls."}
 Doing = Callable[[Talk, Request, Line], Awaitable[Any]]
 
 
-class TalkKit(Kit):
+class TalkKit(ServedKit):
     """The laws of models that can talk, beside those of every kind."""
-
-    kind = "models"
-
-    def __init_subclass__(cls, **more: Any) -> None:
-        super().__init_subclass__(**more)
-        given = cls.__dict__.get("make")
-        if given is not None:
-
-            def make(
-                self: Any, server: Any = None, /, *, _given: Callable[[Any, Any], Any] = given
-            ) -> Any:
-                return _given(self, server or Address())
-
-            cls.make = make  # type: ignore[method-assign]  # laws of every kind have no server
-
-    def make(self, server: Any = None) -> Any:
-        """Return a new model that talks through ``server`` (``url``, ``key``)."""
-        raise NotImplementedError("Give make(self, server).")
 
     # -- what laws use
 
