@@ -549,7 +549,8 @@ def test_a_second_interrupt_ends_the_command_whatever_a_body_does(flow, kind):
             with suppress(subprocess.TimeoutExpired):  # two that come at once may be one
                 process.wait(1)
             process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 130
+            # the second may find Python at its end, where no handler is left; a shell says 130, too
+            assert process.wait(60) in (130, -signal.SIGINT)
         finally:
             process.kill()
 
