@@ -104,6 +104,7 @@ class GraphFacts:
         ]
         self._brought: dict[int, frozenset[str] | None] = {}
         self._forms: dict[int, Formula] = {}
+        self._ones: dict[int, bool] = {}
 
     def edge(self, id: int) -> EdgeSpec:
         """Return an edge as it was written."""
@@ -210,6 +211,7 @@ class GraphFacts:
             if writes is None:  # it may do anything with the output
                 facts.ways = facts.gives = facts.uses = facts.writes = facts.text = None
                 facts.always, facts.needs, facts.has = False, frozenset(), frozenset()
+                facts.forwards = False
                 facts.types = {}
                 return
             if facts.writes is not None:
@@ -285,18 +287,17 @@ class GraphFacts:
         parts: list[Formula] = []
         if source is not None and source.ways is not None:
             way = source.ways.get(edge.target_name, False)
-            parts.append(renamed(way, {"message": "came", "text": "came text", "state": "before"}))
+            came = {"message": "came", "text": "came text", "state": "before"}
+            parts.append(renamed(way, came, " before"))
         if edge.router >= 0:
             parts.append(self._routed(id))
         if edge.condition is not None:
             says = getattr(edge.condition, "says", ("?", f"condition {id}"))
-            is_whole = (
-                spec.keys is not None
-                or (source is not None and source.is_strict)
-                or getattr(source and source.component, "gives_one", False)
-            )
-            own = {} if is_whole else {"message": f"message {id}", "text": f"text {id}"}
-            parts.append(renamed(says, own))
+            if self.is_whole(id):
+                parts.append(says)
+            else:  # it is asked of each message
+                own = {"message": f"message {id}", "text": f"text {id}"}
+                parts.append(renamed(says, own, f" {id}"))
         if spec.process is not None:
             parts.append(("?", f"process {id}"))
         return True if not parts else parts[0] if len(parts) == 1 else ("and", *parts)
@@ -307,6 +308,40 @@ class GraphFacts:
         path: Path = (f"router {spec.router}",)
         names = {spec.target, "exit", "end"} if spec.target == "@exit" else {spec.target}
         return ("names", path, tuple(sorted(names)), router.ask)
+
+    def is_whole(self, id: int) -> bool:
+        """Return whether a condition of an edge sees all that its source gives: fields, or one
+        message.
+        """
+        source = self.graph.edges[id].source
+        return self.edge(id).keys is not None or (source >= 0 and self._gives_one(source))
+
+    def _gives_one(self, vertex: int) -> bool:
+        """Return whether a node gives fields, or one message at a time."""
+        way: list[int] = []
+        at, found = vertex, self._ones.get(vertex)
+        while found is None:
+            way.append(at)
+            self._ones[at] = False  # on a circle of nodes that forward
+            node, incoming = self.nodes[at], self.incoming[at]
+            if node.is_strict or getattr(node.component, "gives_one", False):
+                found = True
+            elif not node.forwards or len(incoming) != 1 or not self.fires_once(at):
+                found = node.forwards and self.spec.payload != "messages"
+            elif (at := self.graph.edges[incoming[0]].source) < 0:
+                found = self.spec.payload != "messages"
+            else:
+                found = self._ones.get(at) if self.fires_once(at) else False
+        self._ones.update(dict.fromkeys(way, found))
+        return found
+
+    def fires_once(self, vertex: int) -> bool:
+        """Return whether a node fires at most once in a round."""
+        if vertex < 0:
+            return True
+        incoming = [self.graph.edges[id] for id in self.incoming[vertex]]
+        join = self.graph.vertices[vertex].join
+        return not join.per_token and len({edge.group for edge in incoming}) < 2
 
     def domains(self, source: int) -> typing.Callable[[Path], Domain | None]:
         """Return what is known of the values of paths on the edges of a node."""

@@ -90,7 +90,7 @@ class _Findings:
             id = edge.id
             if edge.source >= 0 and edge.source not in flow.live_nodes:
                 continue
-            if facts.formula(id) is True or not flow.is_dead(id) or facts.conflict(id):
+            if facts.formula(id) is True or id in flow.live_edges or facts.conflict(id):
                 continue
             name = f"{facts.name(edge.source)} -> {edge.target_name}"
             reason = self._why_dead(id)
@@ -109,6 +109,12 @@ class _Findings:
 
     def _why_dead(self, id: int) -> str:
         edge = self.graph.edges[id]
+        against = self.flow.against.get(id)
+        if against is not None and not self.flow.is_dead(id):
+            if against < 0:
+                return "its condition contradicts those on each way to it"
+            name = self.edge_name(against)
+            return f"its condition contradicts that of {name}, which each way to it takes"
         source = self.facts.nodes[edge.source] if edge.source >= 0 else None
         if source is not None and source.ways is not None and edge.target_name not in source.ways:
             named = format_names(sorted(source.ways)) or "nothing"
@@ -158,11 +164,14 @@ class _Findings:
 
     def _parting(self, one: int, other: int) -> tuple[str, str]:
         """Return the two edges at which the ways of two edges part."""
-        mine = {self.graph.edges[id].source: id for id in self.flow.chosen_before(one)}
+        mine: dict[object, int] = {}
+        for id in self.flow.chosen_before(one):
+            mine |= dict.fromkeys(self.flow.topics(id), id)
         for id in self.flow.chosen_before(other):
-            first = mine.get(self.graph.edges[id].source)
-            if first is not None and first != id and self.flow.differ(first, id):
-                return self.edge_name(first), self.edge_name(id)
+            for topic in self.flow.topics(id):
+                first = mine.get(topic, id)
+                if first != id and min(first, id) >= 0 and self.flow.differ(first, id):
+                    return self.edge_name(first), self.edge_name(id)
         return self.edge_name(one), self.edge_name(other)
 
     def edge_name(self, id: int) -> str:
