@@ -18,6 +18,7 @@ A component may have these attributes; one that is missing says nothing, and not
 ``model_calls`` of a node: how often it may ask a model in one firing; None: unknown
 ``repeats``     of a wrapper: how often it may run what is inside; None: unknown
 ``seconds``     of a wrapper: the longest time that it allows
+``sets``        of a wrapper: constants that it writes to the state, unless what is inside does
 =============== ==================================================================================
 """
 
@@ -33,10 +34,18 @@ from typing import Any, cast
 
 from axil import EdgeSpec, GraphSpec, NodeSpec
 from axil.driver import ResolvedGraph
-from axil.plugin import ENTRY, CycleBody, ResolvedNode, SubgraphBody, SubgraphSpec
+from axil.plugin import ENTRY, EXIT, CycleBody, ResolvedNode, SubgraphBody, SubgraphSpec
 from axil_journals.analysis.functions import Access, FunctionFacts, function_facts
 from axil_journals.analysis.logic import Domain, Formula, Path, renamed, type_conflict
 
+OF_MESSAGES = frozenset(["message", "role", "content", "name", "source", "extra", "citations"])
+"""Fields that messages have, whatever their node says that it gives."""
+_JSON_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+}
 _NAMED = frozenset(
     [
         "inputs",
@@ -78,6 +87,8 @@ class NodeFacts:
     state_named: frozenset[str] = frozenset()
     """Fields of the state that its function reads or assigns by name."""
     writes: frozenset[str] | None = None
+    sets: Mapping[str, Sequence[object]] = field(default_factory=dict[str, "Sequence[object]"])
+    """All values that a field of the state may have behind it."""
     text: str | None = None
 
 
@@ -132,7 +143,11 @@ class GraphFacts:
         )
         where = spec.where if spec.place is not None else self._inside(spec.where)
         facts = NodeFacts(spec, where, component, is_strict)
+        if isinstance(vertex.own, SubgraphBody):
+            self._of_graph(facts, vertex.own.plan.graph.spec)
         if isinstance(vertex.own, (SubgraphBody, CycleBody)) or hasattr(component, "scope"):
+            if vertex.wrappers:
+                self._wrapped(facts, vertex.wrappers)
             return facts
         facts.ways = get(component, "ways", None)
         facts.forwards = bool(get(component, "forwards", False))
@@ -162,6 +177,20 @@ class GraphFacts:
             facts.state_uses = None
         return facts
 
+    def _of_graph(self, facts: NodeFacts, inner: GraphSpec) -> None:
+        """Note the fields that edges at the ends of a graph inside a node carry."""
+        if self.spec.payload != "fields" or inner.payload != "fields":
+            return
+        taken = [e for e in inner.edges if e.source == ENTRY]
+        given = [e for e in inner.edges if e.target == EXIT]
+        if all(e.keys is not None and e.process is None for e in given):
+            facts.gives = frozenset(key for e in given for key in e.keys or ())
+        if all(e.keys is not None and e.condition is None for e in taken):
+            facts.uses = frozenset(key for e in taken for key in e.keys or ())
+        facts.needs = frozenset(
+            key for e in taken if e.condition is None and e.carry_data for key in e.keys or ()
+        )
+
     def _of_function(self, facts: NodeFacts, own: FunctionFacts, function: object) -> None:
         is_named = bool(_NAMED.intersection(own.names)) or not own.names
         places = ("state",) if self.is_typed else ("inputs", "attributes")
@@ -190,8 +219,25 @@ class GraphFacts:
         else:
             facts.has = own.always
             facts.always = True
-        facts.gives, facts.types = gives, types
+        enums = {name: {"enum": list(values)} for name, values in own.constants.items()}
+        facts.gives, facts.types = gives, {**types, **enums}
         facts.writes = self._written(facts.spec, gives, assigned)
+        for name in (facts.writes or frozenset()) & own.always - (assigned or frozenset()):
+            self._sets(facts, name, own.constants.get(name))
+
+    def _sets(self, facts: NodeFacts, name: str, values: Sequence[object] | None) -> None:
+        """Note the values that a node writes to a field, where the field takes them as they are."""
+        schema = self.graph.schema
+        if values is None or (schema.closed and name not in schema.fields):
+            return
+        if schema.of(name).reducer.name != "overwrite":
+            return
+        kind: Any = self.state_types.get(name)
+        if schema.closed or kind is not None:
+            taken = _JSON_TYPES.get(str(kind and kind.get("type")), ())
+            if not all(type(value) in taken for value in values):
+                return
+        facts.sets = {**facts.sets, name: values}
 
     def _written(
         self, spec: NodeSpec, gives: frozenset[str] | None, assigned: frozenset[str] | None
@@ -203,18 +249,20 @@ class GraphFacts:
             return frozenset(rules) | assigned
         return None if gives is None else gives | assigned
 
-    @staticmethod
-    def _wrapped(facts: NodeFacts, wrappers: Sequence[object]) -> None:
+    def _wrapped(self, facts: NodeFacts, wrappers: Sequence[object]) -> None:
         """Forget what a wrapper may change."""
         for wrapper in wrappers:
             writes = getattr(wrapper, "writes", None)
             if writes is None:  # it may do anything with the output
                 facts.ways = facts.gives = facts.uses = facts.writes = facts.text = None
                 facts.always, facts.needs, facts.has = False, frozenset(), frozenset()
-                facts.forwards = False
+                facts.forwards, facts.sets = False, {}
                 facts.types = {}
                 return
             if facts.writes is not None:
+                for name, value in getattr(wrapper, "sets", {}).items():
+                    if name not in facts.writes:
+                        self._sets(facts, name, [value])
                 facts.writes |= frozenset(writes)
 
     # -- fields
@@ -354,13 +402,18 @@ class GraphFacts:
                 if path in (("text",), ("came text",)) or root.startswith("text "):
                     return self._text(source, path)
                 return None
-            schema: Any = None
-            if root in ("state", "before"):
-                schema = self.state_types.get(path[1])
+            name, schema = path[1], None
+            node = self.nodes[source] if source >= 0 else None
+            if root == "state" and node is not None and name in node.sets:
+                schema = {"enum": node.sets[name]}
+            elif root in ("state", "before"):
+                schema = self.state_types.get(name)
             elif root == "came":
-                schema = self.type_of_brought(source, path[1])
-            elif source >= 0 and root.startswith("message"):
-                schema = self.nodes[source].types.get(path[1])
+                schema = self.type_of_brought(source, name)
+            elif node is not None and root.startswith("message"):
+                schema = node.types.get(name)
+                if node.gives is not None and name not in node.gives | OF_MESSAGES:
+                    return Domain(values=())  # it is never there
             return domain_of(schema)
 
         return domain
@@ -379,6 +432,24 @@ class GraphFacts:
             found.append(self.nodes[source].types.get(field))
         return found[0] if found and all(each == found[0] for each in found) else None
 
+    def is_misread(self, id: int) -> bool:
+        """Return whether what decides about an edge, its condition or its source, reads a field
+        that components do not declare: AX158 says so.
+        """
+        edge = self.graph.edges[id]
+        sources = [self.graph.edges[e].source for e in self.incoming[edge.source]]
+        asked = (edge.condition, [edge.source]), (self.nodes[edge.source].component, sources)
+        for asks, vertices in asked:
+            reads = [name for root, name in getattr(asks, "reads", ()) if root == "message"]
+            given = [
+                _names(getattr(self.nodes[v].component, "gives", None) if v >= 0 else None)
+                for v in vertices
+            ]
+            known = _union(given)
+            if known is not None and not (known | OF_MESSAGES).issuperset(reads):
+                return True
+        return False
+
     def conflict(self, id: int) -> tuple[Path, str, object] | None:
         """Return what an edge's condition compares with a constant of another type."""
         return type_conflict(self.formula(id), self.domains(self.graph.edges[id].source))
@@ -393,10 +464,12 @@ def domain_of(schema: Any) -> Domain | None:
     values = known.get("enum")
     if "const" in known:
         values = [known["const"]]
-    if values is not None:
-        is_text = all(isinstance(each, str) for each in cast("list[object]", values))
-        return Domain("string" if is_text else "", tuple(values))
-    return Domain(kind) if isinstance(kind, str) else None
+    kind = kind if isinstance(kind, str) else ""
+    if values is None:
+        return Domain(kind) if kind else None
+    kinds = {type(each) for each in cast("list[object]", values)}
+    found = (name for name, types in _JSON_TYPES.items() if kinds <= {*types})
+    return Domain(kind or next(found, ""), tuple(values))
 
 
 def _answers(ask: object) -> Domain | None:

@@ -90,8 +90,10 @@ class _Findings:
             id = edge.id
             if edge.source >= 0 and edge.source not in flow.live_nodes:
                 continue
-            if facts.formula(id) is True or id in flow.live_edges or facts.conflict(id):
+            if facts.formula(id) is True or id in flow.live_edges:
                 continue
+            if facts.conflict(id) or (edge.source >= 0 and facts.is_misread(id)):
+                continue  # there is a finding that says more
             name = f"{facts.name(edge.source)} -> {edge.target_name}"
             reason = self._why_dead(id)
             never = (
@@ -119,22 +121,25 @@ class _Findings:
         if source is not None and source.ways is not None and edge.target_name not in source.ways:
             named = format_names(sorted(source.ways)) or "nothing"
             return f"{source.spec.id} sends to {named} only"
-        formula = self.facts.formula(id)
+        formula, domain = self.flow.formula(id), self.flow.follower.domain
         if source is not None and source.ways is not None and self.facts.edge(id).condition is None:
-            domain = self.facts.domains(edge.source)
             told = any(a[0] != "?" and domain(a[1]) is not None for a in atoms(formula))
             if not told:
                 return f"what {source.spec.id} asks for it is always false"
-        if source is not None and source.text is not None:
-            return (
-                f'its condition is false for the only text of {source.spec.id}, "{source.text:.40}"'
-            )
-        domain = self.facts.domains(edge.source)
         for atom in atoms(formula):
             known = None if atom[0] == "?" else domain(atom[1])
-            if known is not None and known.values is not None:
-                values = ", ".join(map(repr, known.values[:8]))
-                return f"{shown_path(atom[1])} is one of {values}"
+            if known is None or known.values is None:
+                continue
+            path: Path = atom[1]
+            vertex = self.flow.follower.giver(path)
+            giver = self.facts.nodes[vertex] if vertex >= 0 else None
+            if giver is not None and giver.text is not None and len(path) == 1:
+                only = f'{giver.spec.id}, "{giver.text:.40}"'
+                return f"its condition is false for the only text of {only}"
+            if giver is not None and not known.values:
+                names = format_names(sorted(giver.gives or ())) or "no fields"
+                return f"{shown_path(path)} is never there: {giver.spec.id} gives {names}"
+            return f"{shown_path(path)} is one of {', '.join(map(repr, known.values[:8]))}"
         return "its condition is always false"
 
     def unmet_joins(self) -> Iterator[Problem]:

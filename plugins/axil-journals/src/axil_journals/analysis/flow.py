@@ -120,6 +120,7 @@ class Flow:
         found = self.follower.named(id, before, after)
         if self._formulas.get(id, found) != found:
             self._exclusive = {}  # a cycle that is entered in several ways has others in each
+            self._dead.pop(id, None)
         self._formulas[id], self._places[id] = found, frozenset(places_in(found))
         return found
 

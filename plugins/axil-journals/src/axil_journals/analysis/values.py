@@ -26,7 +26,7 @@ Values = Mapping[Place, str]
 """The value of each place that is followed; of one that is missing it is another."""
 
 NONE: Final[Values] = {}
-_MOST_PLACES: Final = 64
+_MOST_PLACES: Final = 32
 _ROOTS: Final = {"came": "message", "came text": "text", "before": "state"}
 _EDGE_KEYS: Final = frozenset(["role", "source", "preserve_role"])
 """Fields of a message that edges change."""
@@ -48,19 +48,19 @@ class Follower:
 
     def __init__(self, facts: GraphFacts) -> None:
         self.facts, self.graph = facts, facts.graph
-        self.places = self._shared_places()
+        self.places = self._most_shared()
 
-    def _shared_places(self) -> tuple[Place, ...]:
-        """Return the places of which conditions of several nodes speak: others are not followed."""
+    def _most_shared(self) -> tuple[Place, ...]:
+        """Return the places that are followed: those first of which several nodes speak."""
         by_place: dict[Place, set[tuple[int, object]]] = {}
         for edge in self.graph.edges:
             for atom in atoms(self.facts.formula(edge.id)):
                 if atom[0] != "?":
                     root = atom[1][1] if atom[1][0] == "len" else atom[1][0]
                     by_place.setdefault(place_of(atom[1]), set()).add((edge.source, root))
-        found = [place for place, where in by_place.items() if len(where) > 1]
-        found = [place for place in found if place[0] in ("message", "text", "state")]
-        return tuple(found) if len(found) <= _MOST_PLACES else ()
+        found = [place for place in by_place if place[0] in ("message", "text", "state")]
+        found.sort(key=lambda place: -len(by_place[place]))
+        return tuple(found[:_MOST_PLACES])
 
     # -- nodes and edges
 
@@ -74,12 +74,15 @@ class Follower:
         if not self.places or not came:
             return NONE
         first, *others = came
-        is_kept = not self.facts.nodes[vertex].spec.merge
+        node = self.facts.nodes[vertex]
+        takes_one = node.forwards and getattr(node.component, "gives_one", False)
+        is_kept = not node.spec.merge
         is_one &= all(self.graph.edges[id].trigger for id in self.facts.incoming[vertex])
         return {
             place: value
             for place, value in first.items()
             if (is_kept if place[0] == "state" else is_one)
+            and (takes_one or value[0] != "e")
             and all(each.get(place) == value for each in others)
         }
 
@@ -106,9 +109,12 @@ class Follower:
         if not self.places or not self.facts.fires_once(edge.source):
             return NONE
         is_same_state = spec.filter is None and edge.router < 0
-        is_same = spec.process is None and spec.carry_data and self.facts.is_whole(id)
+        is_same = spec.process is None and spec.carry_data
+        is_whole = self.facts.is_whole(id)
         return {
             place: after.get(place, f"a{edge.source}")
+            if is_whole or place[0] == "state"
+            else f"e{id}"  # each message that it carries
             for place in self.places
             if (is_same_state if place[0] == "state" else is_same and _carries(spec.keys, place))
             and not (place[0] == "message" and _is_changed(place, spec.marks))
@@ -178,11 +184,18 @@ class Follower:
         root, _, value = str(path[at]).partition(" ")
         if root not in ("message", "text", "state"):
             return self.facts.domains(-1)(path)
-        kind, number = value[:1], int(value[1:])
-        vertex = self.graph.edges[number].source if kind == "e" else number
-        if kind == "b":
+        vertex = self.giver(path)
+        if value[:1] == "b":
             root = {"message": "came", "text": "came text", "state": "before"}[root]
         return self.facts.domains(vertex)((*path[:at], root, *path[at + 1 :]))
+
+    def giver(self, path: Path) -> int:
+        """Return the node where a named value comes from; -1: from outside."""
+        root, _, value = str(path[1] if path[0] == "len" else path[0]).partition(" ")
+        if root not in ("message", "text", "state"):
+            return -1
+        number = int(value[1:])
+        return self.graph.edges[number].source if value[:1] == "e" else number
 
 
 def places_in(formula: Formula) -> Counter[Path]:
