@@ -195,6 +195,8 @@ class Agent:
         self._wiring = Wiring(node=name)
         self._setting: CompileOptions | None = None
         self._in_messages = False
+        self._cited: dict[str, Mapping[str, object]] = {}
+        """Fields of its output that edges carry and the model does not give: citations."""
         self.chat = ""
         """The field of the state that holds the conversation, if there is one."""
         self.owned: list[object] = []
@@ -226,7 +228,7 @@ class Agent:
     def gives(self) -> dict[str, Mapping[str, object]] | None:
         """The fields of its output with their JSON Schemas, where they are declared."""
         output = self.output(self._wiring)
-        return None if output is None else output.types
+        return None if output is None else {**output.types, **self._cited}
 
     @property
     def needs(self) -> frozenset[str]:
@@ -307,8 +309,9 @@ class Agent:
 
     def bind(self, out_edges: Sequence[object], setting: CompileOptions | None = None) -> None:
         """Take what the out-edges carry as what a reply has to have; called by the planner."""
-        self._setting = setting
-        self._wiring = Wiring(node=self.name, needed=self.wanted(Wiring.carried(out_edges)))
+        self._setting, carried = setting, Wiring.carried(out_edges)
+        self._wiring = Wiring(node=self.name, needed=self.wanted(carried))
+        self._cited = {name: {} for name in carried.keys() - self._wiring.needed.keys()}
 
     def wanted(self, needed: Mapping[str, str]) -> dict[str, str]:
         """Return the fields that a reply has to have, of those that are carried: citations are the

@@ -139,7 +139,9 @@ class _Findings:
             if giver is not None and not known.values:
                 names = format_names(sorted(giver.gives or ())) or "no fields"
                 return f"{shown_path(path)} is never there: {giver.spec.id} gives {names}"
-            return f"{shown_path(path)} is one of {', '.join(map(repr, known.values[:8]))}"
+            values = ", ".join(map(repr, known.values[:8]))
+            is_one = len(known.values) == 1
+            return f"{shown_path(path)} is {'always' if is_one else 'one of'} {values}"
         return "its condition is always false"
 
     def unmet_joins(self) -> Iterator[Problem]:
@@ -248,7 +250,7 @@ class _Findings:
                 )
                 hint = "Give it an edge out with a condition, a loop_counter, or at_limit: exit."
                 yield Problem("AX186", where, message, hint, "warning")
-            else:
+            elif not all(scope.is_left for scope in scopes):
                 yield from self._unchanging(body, where)
 
     def _unchanging(self, body: CycleBody, where: str) -> Iterator[Problem]:

@@ -78,6 +78,8 @@ class Scope:
     """Of each edge that may leave it, what is known there."""
     leaving: bool = False
     """A trigger edge that leaves it may be taken."""
+    is_left: bool = False
+    """Each round takes one that does."""
     returns: int = -1
     """A trigger edge back to its start that each round takes; -1: none."""
 
@@ -136,26 +138,31 @@ class Flow:
 
     def contradicts(self, id: int, before: Choices) -> bool:
         """Return whether an edge is never taken behind choices."""
-        if self.facts.formula(id) is True:
-            return False
-        formula, places = self.formula(id), set(self._places[id])
-        near: list[int] = []
-        for choice in reversed(before):
-            if places & self._places[choice]:
-                near.append(choice)
-                places |= self._places[choice]
-        domain = self.follower.domain
+        formula, domain, near = self.formula(id), self.follower.domain, self._near(id, before)
         one = next((c for c in near if never([formula, self.formula(c)], domain)), -1)
         if one == -1 and not never([formula, *map(self.formula, near)], domain):
             return False
         self.against[id] = one
         return True
 
-    def is_certain(self, id: int) -> bool:
-        """Return whether an edge is taken whenever its source fires."""
+    def _near(self, id: int, before: Choices) -> Sequence[int]:
+        """Return the choices that speak of the same values as an edge, or as one of them."""
+        self.formula(id)
+        places, near = set(self._places[id]), list[int]()
+        for choice in reversed(before):
+            if places & self._places[choice]:
+                near.append(choice)
+                places |= self._places[choice]
+        return near
+
+    def is_certain(self, id: int, before: Choices) -> bool:
+        """Return whether an edge is taken whenever its source fires behind choices."""
         edge = self.graph.edges[id]
         if self.facts.formula(id) is not True:
-            return False
+            otherwise = ("not", self.formula(id))
+            said = [self.formula(choice) for choice in self._near(id, before)]
+            if not (self.facts.is_whole(id) and never([otherwise, *said], self.follower.domain)):
+                return False
         if edge.source < 0:
             return True
         source = self.facts.nodes[edge.source]
@@ -355,7 +362,7 @@ class _Walk:
                 flow.name_values(arc.id, before, after)
                 if flow.is_dead(arc.id) or flow.contradicts(arc.id, choices):
                     continue
-            certain = must and flow.is_certain(arc.id)
+            certain = must and flow.is_certain(arc.id, choices)
             values = NONE if self.is_flat else flow.follower.carried(arc.id, after)
             self._send(arc.id, arc, flow.chosen(arc.id, choices), values, must=certain)
 
@@ -402,6 +409,7 @@ class _Walk:
                     scope.returns = id
             else:
                 scope.leaving = True
+                scope.is_left |= must
 
     def _may_meet(self, node: PlanNode, number: int) -> bool:
         port = self.plan.ports[number]

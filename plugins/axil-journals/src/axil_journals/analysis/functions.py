@@ -109,14 +109,14 @@ def _gives(tree: Definition, own: Sequence[ast.AST]) -> _Gives:
     those that are constants.
     """
     fields: list[Mapping[str, ast.expr]] = []
-    for node in own:
-        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+    if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in own):
+        return _NOTHING
+    returns = [node for node in own if isinstance(node, ast.Return)]
+    for node in sorted(returns, key=lambda node: node.lineno):
+        one = _fields(node.value)
+        if one is None:
             return _NOTHING
-        if isinstance(node, ast.Return):
-            one = _fields(node.value)
-            if one is None:
-                return _NOTHING
-            fields.append(one)
+        fields.append(one)
     if not fields or not isinstance(tree.body[-1], (ast.Return, ast.Raise)):
         return _NOTHING  # it may end without a return
     names = [frozenset(one) for one in fields]
@@ -124,7 +124,8 @@ def _gives(tree: Definition, own: Sequence[ast.AST]) -> _Gives:
     for name in frozenset[str]().union(*names):
         values = [_constants(one[name]) for one in fields if name in one]
         if None not in values:
-            constants[name] = [value for some in values for value in some or ()]
+            found = {(type(value), value): value for some in values for value in some or ()}
+            constants[name] = list(found.values())
     return frozenset[str]().union(*names), names[0].intersection(*names), constants
 
 
