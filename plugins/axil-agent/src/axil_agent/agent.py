@@ -266,10 +266,8 @@ class Agent:
     @property
     def model_calls(self) -> int | None:
         """The most times that it may ask its model in one firing; None: unknown."""
-        from axil_agent.delegate import AgentTool, NodeTool
-
         tools = [*self._tools, *self._retrievers, *self._memories]
-        if any(isinstance(each, (Agent, AgentTool, NodeTool)) for each in tools):
+        if self.fires_others:
             return None
         if self._model.can_talk or any(getattr(each, "model", None) is not None for each in tools):
             return None
@@ -280,6 +278,13 @@ class Agent:
                 return None
             calls += bool(each.first) + (answers if each.then else 0)
         return calls
+
+    @property
+    def fires_others(self) -> bool:
+        """True if its model may call agents and other nodes: each call is a firing."""
+        from axil_agent.delegate import AgentTool, NodeTool
+
+        return any(isinstance(each, (Agent, AgentTool, NodeTool)) for each in self._tools)
 
     @property
     def output_tokens(self) -> int | None:

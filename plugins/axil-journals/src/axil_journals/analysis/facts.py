@@ -16,6 +16,7 @@ A component may have these attributes; one that is missing says nothing, and not
 ``text``        of a node: the only text that it gives
 ``sends_at``    of a node: the firing before which it sends nothing
 ``model_calls`` of a node: how often it may ask a model in one firing; None: unknown
+``fires_others`` of a node: whether its model may fire agents and other nodes
 ``repeats``     of a wrapper: how often it may run what is inside; None: unknown
 ``seconds``     of a wrapper: the longest time that it allows
 ``sets``        of a wrapper: constants that it writes to the state, unless what is inside does
