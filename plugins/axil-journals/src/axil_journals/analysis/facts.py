@@ -2,25 +2,25 @@
 
 A component may have these attributes; one that is missing says nothing, and nothing follows:
 
-=============== ==================================================================================
-``says``        of a condition: when it holds, as a formula (``logic``)
-``ways``        of a node: by target, when it sends there, as a formula; others get nothing
-``gives``       of a node: the fields of its output; a mapping has their JSON Schemas
-``gives_one``   of a node: whether it gives one message at a time
-``always``      of a node: whether each firing sends on each edge that has no condition
-``forwards``    of a node: whether its output is what came in
-``needs``       of a node: fields of its input without which it fails
-``uses``        of a node: all fields of its input that it looks at
-``pulls_named`` of a node: whether it sees those fields of the state only that its ``pull`` names
-``writes``      of a node or a wrapper: all fields of the state that it may write
-``text``        of a node: the only text that it gives
-``sends_at``    of a node: the firing before which it sends nothing
-``model_calls`` of a node: how often it may ask a model in one firing; None: unknown
+================ ===================================================================================
+``says``         of a condition: when it holds, as a formula (``logic``)
+``ways``         of a node: by target, when it sends there, as a formula; others get nothing
+``gives``        of a node: the fields of its output; a mapping has their JSON Schemas
+``gives_one``    of a node: whether it gives one message at a time
+``always``       of a node: whether each firing sends on each edge that has no condition
+``forwards``     of a node: whether its output is what came in
+``needs``        of a node: fields of its input without which it fails
+``uses``         of a node: all fields of its input that it looks at
+``pulls_named``  of a node: whether it sees those fields of the state only that its ``pull`` names
+``writes``       of a node or a wrapper: all fields of the state that it may write
+``text``         of a node: the only text that it gives
+``sends_at``     of a node: the firing before which it sends nothing
+``model_calls``  of a node: how often it may ask a model in one firing; None: unknown
 ``fires_others`` of a node: whether its model may fire agents and other nodes
-``repeats``     of a wrapper: how often it may run what is inside; None: unknown
-``seconds``     of a wrapper: the longest time that it allows
-``sets``        of a wrapper: constants that it writes to the state, unless what is inside does
-=============== ==================================================================================
+``repeats``      of a wrapper: how often it may run what is inside; None: unknown
+``seconds``      of a wrapper: the longest time that it allows
+``sets``         of a wrapper: constants that it writes to the state, unless what is inside does
+================ ===================================================================================
 """
 
 from __future__ import annotations
