@@ -35,6 +35,8 @@ _MOST_CHOICES: Final = 32
 _MOST_ENTRIES: Final = 4
 _MOST_PAIRS: Final = 200
 """Pairs of edges of one node that are compared."""
+_MOST_NEAR: Final = 6
+"""Choices with which one edge is compared."""
 _MOST_WAYS: Final = 4
 _MOST_ATOMS: Final = 12
 """The ways that meet at a gate of which one is a choice, and the atoms of it."""
@@ -139,6 +141,8 @@ class Flow:
     def contradicts(self, id: int, before: Choices) -> bool:
         """Return whether an edge is never taken behind choices."""
         formula, domain, near = self.formula(id), self.follower.domain, self._near(id, before)
+        if not near:
+            return False
         one = next((c for c in near if never([formula, self.formula(c)], domain)), -1)
         if one == -1 and not never([formula, *map(self.formula, near)], domain):
             return False
@@ -146,14 +150,13 @@ class Flow:
         return True
 
     def _near(self, id: int, before: Choices) -> Sequence[int]:
-        """Return the choices that speak of the same values as an edge, or as one of them."""
+        """Return the last choices that speak of the same values as an edge."""
         self.formula(id)
-        places, near = set(self._places[id]), list[int]()
-        for choice in reversed(before):
-            if places & self._places[choice]:
-                near.append(choice)
-                places |= self._places[choice]
-        return near
+        places = self._places[id]
+        near = [
+            choice for choice in reversed(before) if not places.isdisjoint(self._places[choice])
+        ]
+        return near[:_MOST_NEAR]
 
     def is_certain(self, id: int, before: Choices) -> bool:
         """Return whether an edge is taken whenever its source fires behind choices."""
