@@ -47,6 +47,7 @@ _JSON_TYPES: Mapping[str, tuple[type, ...]] = {
     "integer": (int,),
     "number": (int, float),
 }
+_NOTHING: Mapping[str, Any] = {}
 _NAMED = frozenset(
     [
         "inputs",
@@ -74,7 +75,7 @@ class NodeFacts:
     """Its output is fields, not messages."""
     ways: Mapping[str, Formula] | None = None
     gives: frozenset[str] | None = None
-    types: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    types: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     """JSON Schemas of fields that it gives."""
     always: bool = False
     """Each firing sends on each edge that has no condition."""
@@ -88,7 +89,7 @@ class NodeFacts:
     state_named: frozenset[str] = frozenset()
     """Fields of the state that its function reads or assigns by name."""
     writes: frozenset[str] | None = None
-    sets: Mapping[str, Sequence[object]] = field(default_factory=dict[str, "Sequence[object]"])
+    sets: Mapping[str, Sequence[object]] = field(default_factory=lambda: _NOTHING)
     """All values that a field of the state may have behind it."""
     text: str | None = None
 

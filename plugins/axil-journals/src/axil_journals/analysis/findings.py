@@ -467,6 +467,8 @@ class _Findings:
         facts, flow = self.facts, self.flow
         readers: dict[str, list[int]] = {}
         for vertex in flow.choices:
+            if not facts.nodes[vertex].state_needs:
+                continue
             brought = facts.brought(vertex)
             for name in facts.nodes[vertex].state_needs - facts.first - (brought or frozenset()):
                 readers.setdefault(name, []).append(vertex)

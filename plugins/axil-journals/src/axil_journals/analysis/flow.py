@@ -275,6 +275,8 @@ class _Walk:
         self.has_entered = False
         self.is_flat = bool(scope.plan.flat_limits)
         """Nothing is proved of the nodes of a scope with flat cycles: they have no order."""
+        self.follows = bool(flow.follower.places) and not self.is_flat
+        """Conditions ask for values that can be followed."""
         self.ports: dict[int, list[int]] = {}
         for number, port in enumerate(scope.plan.ports):
             self.ports.setdefault(port.node, []).append(number)
@@ -325,7 +327,7 @@ class _Walk:
 
     def _values(self, node: PlanNode, vertex: int) -> Values:
         """Return the values before a node fires."""
-        if self.is_flat:
+        if not self.follows:
             return NONE
         if node.index == self.plan.entry:
             return self.scope.values
@@ -359,14 +361,14 @@ class _Walk:
             self._leave(node, body, choices)
             return
         before = self._values(node, vertex)
-        after = NONE if self.is_flat else flow.follower.after(vertex, before)
+        after = flow.follower.after(vertex, before) if self.follows else NONE
         for arc in node.out:
             if flow.facts.formula(arc.id) is not True:
                 flow.name_values(arc.id, before, after)
                 if flow.is_dead(arc.id) or flow.contradicts(arc.id, choices):
                     continue
             certain = must and flow.is_certain(arc.id, choices)
-            values = NONE if self.is_flat else flow.follower.carried(arc.id, after)
+            values = flow.follower.carried(arc.id, after) if self.follows else NONE
             self._send(arc.id, arc, flow.chosen(arc.id, choices), values, must=certain)
 
     def _leave(self, node: PlanNode, body: CycleBody, choices: Choices) -> None:

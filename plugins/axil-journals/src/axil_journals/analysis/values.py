@@ -71,7 +71,7 @@ class Follower:
             came: what its edges bring.
             is_one: only one of its edges brings something in any firing.
         """
-        if not self.places or not came:
+        if not came:
             return NONE
         first, *others = came
         node = self.facts.nodes[vertex]
@@ -88,8 +88,6 @@ class Follower:
 
     def after(self, vertex: int, before: Values) -> Values:
         """Return the values after a node has fired."""
-        if not self.places:
-            return NONE
         node = self.facts.nodes[vertex]
         found: dict[Place, str] = {}
         for place in self.places:
