@@ -71,7 +71,7 @@ class Scope:
     """Plan nodes that each run of the scope fires."""
     must_edges: set[int]
     choices: Choices = ()
-    """Those that each way into it makes."""
+    """The choices that each way into it makes."""
     values: Values = field(default_factory=dict[Place, str])
     """The values at the start of each round."""
     out: dict[int, tuple[Choices, Values]] = field(
