@@ -238,6 +238,27 @@ def citations_of_an_agent() -> RootGraph:
     return graph
 
 
+class Two:
+    """A join that fires with two edges, however many there are."""
+
+    early = per_token = False
+    rest = "ignore"
+
+    def fires(self, live: int, dead: int, total: int) -> bool:
+        return live >= 2
+
+
+def two_of_three_ways() -> RootGraph:
+    nodes = {"a": leave, "b": leave, "c": leave, "d": leave, "w": leave}
+    is_x, is_y = 'state.kind == "x"', 'state.kind == "y"'
+    graph = typed(nodes, "entry a", f"a b {is_x}", f"a c {is_y}", "a d", "w exit")
+    graph.create_node(leave, name="z", join=Two())
+    for name in "bcd":
+        graph.create_edge(name, "z")
+    graph.create_edge("z", "w", when=asks(is_x))
+    return graph
+
+
 GRAPHS = {
     each.__name__: each
     for each in (
@@ -257,5 +278,6 @@ GRAPHS = {
         an_inner_graph_for_each_item,
         an_inner_graph_without_fields,
         citations_of_an_agent,
+        two_of_three_ways,
     )
 }

@@ -294,6 +294,7 @@ class _Walk:
             node = self.plan.nodes[self.at]
             body = node.vertex.body
             if isinstance(body, CycleBody) and not self.has_entered:
+                self.inner = []
                 doors = self._doors(node, body)
                 if len(doors) > _MOST_ENTRIES:
                     self.flow.is_exact = False
@@ -464,7 +465,9 @@ class _Walk:
             port = self.plan.ports[number]
             of_port: dict[int, None] | None = None
             came = [id for id, trigger in self.arriving[number] if trigger and counts(id)]
-            needs_all = not (port.join.per_token or port.join.fires(1, port.needs - 1, port.needs))
+            needs_all = not port.join.per_token and not any(
+                port.join.fires(port.needs - 1, dead, port.needs) for dead in (0, 1)
+            )
             for id in came:
                 own = dict.fromkeys(self.carried.get(id, ()))
                 if of_port is None:
