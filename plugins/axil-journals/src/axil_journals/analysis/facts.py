@@ -37,7 +37,7 @@ from axil import EdgeSpec, GraphSpec, NodeSpec
 from axil.driver import ResolvedGraph
 from axil.plugin import ENTRY, EXIT, CycleBody, ResolvedNode, SubgraphBody, SubgraphSpec
 from axil_journals.analysis.functions import Access, FunctionFacts, function_facts
-from axil_journals.analysis.logic import Domain, Formula, Path, renamed, type_conflict
+from axil_journals.analysis.logic import Domain, Formula, Path, renamed
 
 OF_MESSAGES = frozenset(["message", "role", "content", "name", "source", "extra", "citations"])
 """Fields that messages have, whatever their node says that it gives."""
@@ -451,10 +451,6 @@ class GraphFacts:
             if known is not None and not (known | OF_MESSAGES).issuperset(reads):
                 return True
         return False
-
-    def conflict(self, id: int) -> tuple[Path, str, object] | None:
-        """Return what an edge's condition compares with a constant of another type."""
-        return type_conflict(self.formula(id), self.domains(self.graph.edges[id].source))
 
 
 def domain_of(schema: Any) -> Domain | None:

@@ -20,7 +20,7 @@ from axil.plugin import (
 )
 from axil_journals.analysis.facts import GraphFacts, NodeFacts
 from axil_journals.analysis.flow import Flow, Scope
-from axil_journals.analysis.logic import Path, atoms
+from axil_journals.analysis.logic import Path, atoms, type_conflict
 
 _MOST_SHOWN: Final = 12
 """Nodes of a way that are shown."""
@@ -92,7 +92,7 @@ class _Findings:
                 continue
             if facts.formula(id) is True or id in flow.live_edges:
                 continue
-            if facts.conflict(id) or (edge.source >= 0 and facts.is_misread(id)):
+            if self.conflict(id) or (edge.source >= 0 and facts.is_misread(id)):
                 continue  # there is a finding that says more
             name = f"{facts.name(edge.source)} -> {edge.target_name}"
             reason = self._why_dead(id)
@@ -316,7 +316,7 @@ class _Findings:
     def types(self) -> Iterator[Problem]:
         """Yield comparisons, states and lists of the wrong type (AX184)."""
         for id in sorted(self.flow.live_edges | self._dead()):
-            conflict = self.facts.conflict(id) if self.facts.formula(id) is not True else None
+            conflict = self.conflict(id)
             if conflict is not None:
                 path, kind, constant = conflict
                 message = (
@@ -328,6 +328,16 @@ class _Findings:
         for vertex, node in enumerate(self.facts.nodes):
             yield from self._types_of_writes(node)
             yield from self._type_of_items(vertex, node)
+
+    def conflict(self, id: int) -> tuple[Path, str, object] | None:
+        """Return what an edge's condition compares with a constant of another type."""
+        flow, facts, source = self.flow, self.facts, self.graph.edges[id].source
+        if facts.formula(id) is True:
+            return None
+        if source in flow.choices:
+            return type_conflict(flow.formula(id), flow.follower.domain)
+        # in a cycle a value may be another one for each way into it
+        return type_conflict(facts.formula(id), facts.domains(source))
 
     def _dead(self) -> set[int]:
         return {edge.id for edge in self.graph.edges if self.flow.is_dead(edge.id)}
