@@ -245,6 +245,7 @@ class Two:
     rest = "ignore"
 
     def fires(self, live: int, dead: int, total: int) -> bool:
+        assert live + dead == total, "a join that is not early is asked when all is decided"
         return live >= 2
 
 
@@ -256,6 +257,17 @@ def two_of_three_ways() -> RootGraph:
     for name in "bcd":
         graph.create_edge(name, "z")
     graph.create_edge("z", "w", when=asks(is_x))
+    return graph
+
+
+def an_inner_graph_that_gives_more() -> RootGraph:
+    graph = RootGraph("outer")
+    inner = graph.create_node(Graph, name="inner")
+    inner.create_node(both, name="x")
+    inner.edge_from_entry("x", ["text"])
+    inner.edge_to_exit("x", ["text", "log"])
+    graph.edge_from_entry(inner, ["text"])
+    graph.edge_to_exit(inner, ["text"])
     return graph
 
 
@@ -279,5 +291,6 @@ GRAPHS = {
         an_inner_graph_without_fields,
         citations_of_an_agent,
         two_of_three_ways,
+        an_inner_graph_that_gives_more,
     )
 }

@@ -547,7 +547,7 @@ class _Findings:
             node = facts.nodes[vertex]
             if node.uses is not None and facts.spec.payload == "fields":
                 yield from self._unread_inputs(vertex, node)
-            if node.gives:
+            if node.gives and not isinstance(self.graph.vertices[vertex].own, SubgraphBody):
                 yield from self._unread_outputs(vertex, node)
         yield from self._unread_attributes()
 

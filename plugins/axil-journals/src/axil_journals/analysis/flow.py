@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from axil.plugin import CycleBody, Plan, PlanEdge, PlanNode
+from axil.plugin import CycleBody, Join, Plan, PlanEdge, PlanNode
 from axil_journals.analysis.facts import GraphFacts
 from axil_journals.analysis.logic import Formula, Path, atoms, never
 from axil_journals.analysis.values import NONE, Follower, Place, Values, places_in
@@ -256,6 +256,12 @@ class Flow:
                 stack.append((inner, _Walk(self, inner)))
 
 
+def _needs_all(join: Join, total: int) -> bool:
+    """Return whether a join never fires before all its edges are live."""
+    fires_without = join.early and join.fires(total - 1, 0, total)
+    return not (join.per_token or fires_without or join.fires(total - 1, 1, total))
+
+
 class _Walk:
     """One scope being followed, node by node; it stops before the scopes inside a node."""
 
@@ -465,9 +471,7 @@ class _Walk:
             port = self.plan.ports[number]
             of_port: dict[int, None] | None = None
             came = [id for id, trigger in self.arriving[number] if trigger and counts(id)]
-            needs_all = not port.join.per_token and not any(
-                port.join.fires(port.needs - 1, dead, port.needs) for dead in (0, 1)
-            )
+            needs_all = _needs_all(port.join, port.needs)
             for id in came:
                 own = dict.fromkeys(self.carried.get(id, ()))
                 if of_port is None:
