@@ -436,6 +436,197 @@ def keys_of_a_typed_edge() -> RootGraph:
     return graph
 
 
+def triage(state: Desk) -> dict[str, Any]:
+    if "crash" in state["kind"]:
+        return {"kind": "bug"}
+    return {"kind": "question"}
+
+
+def label(inputs: dict[str, Any]) -> dict[str, Any]:
+    return {"label": "long" if len(inputs["text"]) > 9 else "short", "text": inputs["text"]}
+
+
+def first_draft(state: Desk) -> dict[str, Any]:
+    return {"draft": "A draft."}
+
+
+def leave(state: Desk) -> dict[str, Any]:
+    return {}
+
+
+def on_the_desk(bodies: dict[str, Any], *edges: str, join: str = "") -> RootGraph:
+    """Return a typed graph; ``join``: the node that waits for all its edges."""
+    graph = RootGraph("desk", state=Desk)
+    for name, body in bodies.items():
+        graph.create_node(body, name=name, **({"join": "all"} if name == join else {}))
+    for edge in edges:
+        source, target, *condition = edge.split(" ", 2)
+        graph.create_edge(source, target, when=asks(condition[0]) if condition else None)
+    return graph
+
+
+def a_kind_that_nothing_writes() -> RootGraph:
+    return on_the_desk(
+        {"a": triage, "b": leave, "c": leave},
+        "entry a",
+        'a b state.kind == "feature"',
+        "a c",
+        "b c",
+        "c exit",
+    )
+
+
+def a_kind_far_behind() -> RootGraph:
+    return on_the_desk(
+        {"a": triage, "p": leave, "b": leave, "c": leave},
+        "entry a",
+        "a p",
+        'p b state.kind == "feature"',
+        "p c",
+        "b c",
+        "c exit",
+    )
+
+
+def a_join_of_two_kinds() -> RootGraph:
+    return on_the_desk(
+        {"a": leave, "b": leave, "p": leave, "c": leave, "d": leave},
+        "entry a",
+        'a b state.kind == "bug"',
+        "a p",
+        'p c state.kind == "question"',
+        "b d",
+        "c d",
+        "d exit",
+        join="d",
+    )
+
+
+def unwritten_behind_a_condition() -> RootGraph:
+    return on_the_desk(
+        {"a": leave, "b": first_draft, "c": leave, "d": read_draft},
+        "entry a",
+        'a b state.kind == "bug"',
+        'a c not (state.kind == "bug")',
+        "b d",
+        "c d",
+        "d exit",
+    )
+
+
+def unwritten_on_a_longer_way() -> RootGraph:
+    return on_the_desk(
+        {"a": leave, "b": first_draft, "c": leave, "e": leave, "f": leave, "d": read_draft},
+        "entry a",
+        'a b state.kind == "bug"',
+        'a c not (state.kind == "bug")',
+        "b e",
+        "e d",
+        "c f",
+        "f d",
+        "d exit",
+    )
+
+
+def a_label_that_nothing_gives() -> RootGraph:
+    graph = RootGraph("labels")
+    for name, body in {"a": label, "b": up, "c": up}.items():
+        graph.create_node(body, name=name)
+    graph.edge_from_entry("a", ["text"])
+    graph.create_edge("a", "b", ["text"], when=asks('message.label == "medium"'))
+    graph.create_edge("a", "c", ["text"], when=asks('message.label == "long"'))
+    for name in "bc":
+        graph.edge_to_exit(name, ["text"])
+    return graph
+
+
+def a_label_behind_a_passthrough() -> RootGraph:
+    graph = RootGraph("labels")
+    for name, body in {"a": label, "p": "passthrough", "b": up, "c": up}.items():
+        graph.create_node(body, name=name)
+    graph.edge_from_entry("a", ["text"])
+    long, short = (asks(f'message.label == "{text}"') for text in ("long", "short"))
+    graph.create_edge("a", "p", ["text", "label"], when=long)
+    graph.create_edge("p", "b", ["text"], when=short)
+    graph.create_edge("p", "c", ["text"])
+    for name in "bc":
+        graph.edge_to_exit(name, ["text"])
+    return graph
+
+
+def two_switches_of_a_number() -> RootGraph:
+    graph = RootGraph("numbers")
+    graph.create_node("switch", name="s", routes={"t": "message.n > 5"}, otherwise="b")
+    graph.create_node("switch", name="t", routes={"c": "message.n < 2"}, otherwise="b")
+    for name in "bc":
+        graph.create_node("passthrough", name=name)
+        graph.edge_to_exit(name, ["n"])
+    for edge in ("entry s", "s t", "s b", "t c", "t b"):
+        graph.create_edge(*edge.split(), ["n"])
+    return graph
+
+
+def of_an_inner_graph(taken: list[str], given: list[str]) -> RootGraph:
+    graph = RootGraph("outer")
+    inner = graph.create_node(Graph, name="inner")
+    inner.create_node(up, name="a")
+    inner.edge_from_entry("a", ["text"])
+    inner.edge_to_exit("a", ["text"])
+    graph.edge_from_entry(inner, taken)
+    graph.edge_to_exit(inner, given)
+    return graph
+
+
+def never_given_by_an_inner_graph() -> RootGraph:
+    return of_an_inner_graph(["text"], ["summary"])
+
+
+def needed_by_an_inner_graph() -> RootGraph:
+    return of_an_inner_graph(["topic"], ["text"])
+
+
+def unread_by_an_inner_graph() -> RootGraph:
+    return of_an_inner_graph(["text", "tone"], ["text"])
+
+
+def carried_behind_a_passthrough() -> RootGraph:
+    graph = RootGraph("carried")
+    for name, body in {"a": up, "p": "passthrough", "b": up}.items():
+        graph.create_node(body, name=name)
+    graph.edge_from_entry("a", ["text"])
+    graph.create_edge("a", "p", ["text"])
+    graph.create_edge("p", "b", ["txt"])
+    graph.edge_to_exit("b", ["text"])
+    return graph
+
+
+def no_progress_of_attributes() -> RootGraph:
+    graph = RootGraph("loop", attributes={"done": False, "n": 0}, cycles="allow")
+    graph.create_node(up, name="a", push_keys=["n"], pull_keys=[])
+    graph.create_node(up, name="b", push_keys=[], pull_keys=[])
+    graph.edge_from_entry("a", ["text"])
+    graph.create_edge("a", "b", ["text"])
+    graph.create_edge("b", "a", ["text"], when=asks("not state.done"))
+    graph.create_edge("b", "exit", ["text"], when=asks("state.done"))
+    return graph
+
+
+def behind_a_condition_in_a_loop() -> RootGraph:
+    graph = RootGraph("looped")
+    loop = graph.create_node(Loop, name="loop", max_iterations=2)
+    for name, body in {"a": label, "p": "passthrough", "b": up, "c": up}.items():
+        loop.create_node(body, name=name)
+    loop.edge_from_controller("a", ["text"])
+    loop.create_edge("a", "p", ["text", "label"], when=asks('message.label == "long"'))
+    loop.create_edge("p", "b", ["text"], when=asks('message.label == "short"'))
+    loop.create_edge("p", "c", ["text"])
+    for name in "bc":
+        loop.edge_to_controller(name, ["text"])
+    graph.edge_from_entry(loop, ["text"])
+    graph.edge_to_exit(loop, ["text"])
+    return graph
+
+
 GRAPHS: dict[str, Planted] = {
     each.graph.__name__: each
     for each in (
@@ -525,6 +716,69 @@ GRAPHS: dict[str, Planted] = {
         Planted("AX183", "edge a->b", "it gives no fields", graph=keys_of_a_typed_edge),
         Planted("AX189", 'graph "few"', "limits.firings is 1", graph=too_few_firings),
         Planted("AX179", "edge s->b", "s sends to a only", graph=an_unbound_edge),
+        Planted(
+            "AX179",
+            "edge a->b",
+            "state.kind is one of 'bug', 'question'",
+            graph=a_kind_that_nothing_writes,
+        ),
+        Planted(
+            "AX179", "edge p->b", "state.kind is one of 'bug', 'question'", graph=a_kind_far_behind
+        ),
+        Planted(
+            "AX180", 'node "d"', "a -> b and p -> c exclude each other", graph=a_join_of_two_kinds
+        ),
+        Planted(
+            "AX181",
+            'node "d"',
+            "on the way @entry -> a -> c -> d nothing",
+            graph=unwritten_behind_a_condition,
+        ),
+        Planted(
+            "AX181",
+            'node "d"',
+            "on the way @entry -> a -> c -> f -> d nothing",
+            graph=unwritten_on_a_longer_way,
+        ),
+        Planted(
+            "AX179",
+            "edge a->b",
+            "message.label is one of 'long', 'short'",
+            graph=a_label_that_nothing_gives,
+        ),
+        Planted(
+            "AX179",
+            "edge p->b",
+            "contradicts that of a -> p",
+            graph=a_label_behind_a_passthrough,
+        ),
+        Planted("AX179", "edge t->c", "contradicts that of s -> t", graph=two_switches_of_a_number),
+        Planted(
+            "AX183",
+            "edge inner->@exit",
+            "carries summary, which inner never gives: it gives text",
+            graph=never_given_by_an_inner_graph,
+        ),
+        Planted("AX185", 'node "inner"', 'it reads "text"', graph=needed_by_an_inner_graph),
+        Planted(
+            "AX182",
+            "edge @entry->inner",
+            "carries tone, which inner does not read",
+            graph=unread_by_an_inner_graph,
+        ),
+        Planted(
+            "AX183",
+            "edge p->b",
+            "carries txt, which p never gives: it gives text",
+            graph=carried_behind_a_passthrough,
+        ),
+        Planted("AX187", 'node "a"', "ask for state.done only", graph=no_progress_of_attributes),
+        Planted(
+            "AX179",
+            "edge p->b",
+            "contradicts that of a -> p",
+            graph=behind_a_condition_in_a_loop,
+        ),
     )
     if each.graph is not None
 }

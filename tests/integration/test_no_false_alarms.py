@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.integration.sound_graphs import GRAPHS
 from tests.integration.test_planted_faults import PROOFS
 
 from axil.plugin import default_registry
@@ -78,6 +79,13 @@ def test_nothing_is_proved_against_examples_and_pages(tmp_path):
 @pytest.mark.parametrize("file", sorted(SOUND.glob("*.yaml")), ids=lambda file: file.stem)
 def test_nothing_is_said_against_loops_maps_joins_and_teams_that_work(file):
     result = check_workflow(lambda: load(file), default_registry())
+    assert result.plan is not None
+    assert [str(each) for each in result.problems] == []
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_nothing_is_said_against_graphs_of_odd_shapes_that_work(name):
+    result = check_workflow(lambda: GRAPHS[name]().build(), default_registry())
     assert result.plan is not None
     assert [str(each) for each in result.problems] == []
 

@@ -193,6 +193,32 @@ def test_findings_as_sarif_have_rule_level_place_and_text(axil, flow):
     assert "exclude each other" in first.message.text
 
 
+def including(flow, folder) -> None:
+    """Write a file in ``folder`` that includes one below it with an edge that is never taken."""
+    inner = waiting(flow)
+    (folder / "a b" / "sub").mkdir(parents=True)
+    (folder / inner).rename(folder / "a b" / "sub" / "inner.json")
+    use = {"type": "file", "config": {"path": "sub/inner.json"}}
+    outer = flow([{"id": "s", "type": "subgraph", "config": use}], [], version=1)
+    (folder / outer).rename(folder / "a b" / "outer.json")
+
+
+def test_a_place_in_an_included_file_is_found_from_the_working_folder(
+    axil, flow, tmp_path, monkeypatch
+):
+    including(flow, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    inner = "a b/sub/inner.json"
+    assert f"warning: AX180 {inner}:" in axil("check", "a b/outer.json").out
+    [found] = axil("check", "a b/outer.json", "--format", "json").data["files"]
+    assert found["problems"][0]["where"].startswith(f"{inner}:")
+    log = axil("check", "a b/outer.json", "--format", "sarif").data
+    place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "a%20b/sub/inner.json"
+    monkeypatch.chdir("a b")
+    assert "warning: AX180 sub/inner.json:" in axil("check", "outer.json").out
+
+
 def test_a_check_as_data_has_the_most_that_a_run_may_use(axil, flow):
     done = axil("check", waiting(flow), "--format", "json")
     [found] = json.loads(done.out)["files"]

@@ -195,6 +195,8 @@ class Agent:
         self._wiring = Wiring(node=name)
         self._setting: CompileOptions | None = None
         self._in_messages = False
+        self._cited: dict[str, Mapping[str, object]] = {}
+        """Fields of its output that edges carry and the model does not give: citations."""
         self.chat = ""
         """The field of the state that holds the conversation, if there is one."""
         self.owned: list[object] = []
@@ -226,7 +228,7 @@ class Agent:
     def gives(self) -> dict[str, Mapping[str, object]] | None:
         """The fields of its output with their JSON Schemas, where they are declared."""
         output = self.output(self._wiring)
-        return None if output is None else output.types
+        return None if output is None else {**output.types, **self._cited}
 
     @property
     def needs(self) -> frozenset[str]:
@@ -264,10 +266,8 @@ class Agent:
     @property
     def model_calls(self) -> int | None:
         """The most times that it may ask its model in one firing; None: unknown."""
-        from axil_agent.delegate import AgentTool, NodeTool
-
         tools = [*self._tools, *self._retrievers, *self._memories]
-        if any(isinstance(each, (Agent, AgentTool, NodeTool)) for each in tools):
+        if self.fires_others:
             return None
         if self._model.can_talk or any(getattr(each, "model", None) is not None for each in tools):
             return None
@@ -278,6 +278,13 @@ class Agent:
                 return None
             calls += bool(each.first) + (answers if each.then else 0)
         return calls
+
+    @property
+    def fires_others(self) -> bool:
+        """True if its model may call agents and other nodes: each call is a firing."""
+        from axil_agent.delegate import AgentTool, NodeTool
+
+        return any(isinstance(each, (Agent, AgentTool, NodeTool)) for each in self._tools)
 
     @property
     def output_tokens(self) -> int | None:
@@ -307,8 +314,9 @@ class Agent:
 
     def bind(self, out_edges: Sequence[object], setting: CompileOptions | None = None) -> None:
         """Take what the out-edges carry as what a reply has to have; called by the planner."""
-        self._setting = setting
-        self._wiring = Wiring(node=self.name, needed=self.wanted(Wiring.carried(out_edges)))
+        self._setting, carried = setting, Wiring.carried(out_edges)
+        self._wiring = Wiring(node=self.name, needed=self.wanted(carried))
+        self._cited = {name: {} for name in carried.keys() - self._wiring.needed.keys()}
 
     def wanted(self, needed: Mapping[str, str]) -> dict[str, str]:
         """Return the fields that a reply has to have, of those that are carried: citations are the

@@ -330,6 +330,11 @@ class AgentNode:
         return None if self.agent is None else self.agent.model_calls
 
     @property
+    def fires_others(self) -> bool:
+        """True if its model may call agents and other nodes: each call is a firing."""
+        return self.agent is not None and self.agent.fires_others
+
+    @property
     def output_tokens(self) -> int | None:
         """The most tokens that one reply may have; None: no limit is set."""
         return None if self.agent is None else self.agent.output_tokens

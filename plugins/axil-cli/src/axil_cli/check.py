@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from axil import EdgeSpec
 from axil_cli.arguments import JOURNAL_FOLDER, add_shared_arguments
 from axil_cli.command import Exit, Session
-from axil_cli.sarif import sarif_log
+from axil_cli.sarif import sarif_log, where_pattern
 from axil_cli.source import TARGET, workflow_of
+from axil_files import python_target
 from axil_journals import (
     CheckResult,
     bound_data,
@@ -85,7 +86,21 @@ def _journal(options: argparse.Namespace, session: Session) -> Any:
 
 
 def _checked(file: str, session: Session, reading: Mapping[str, Any]) -> CheckResult:
-    return check_workflow(lambda: workflow_of(file, session, **reading), session.registry)
+    found = check_workflow(lambda: workflow_of(file, session, **reading), session.registry)
+    folder = os.path.dirname(file)
+    if not folder or python_target(file) is not None:
+        return found
+
+    def placed(where: str) -> str:
+        """Return a place in a file that this one includes, whose name begins at its folder."""
+        own = where_pattern.match(where)
+        return where if own is None or own["file"] == file else os.path.join(folder, where)
+
+    return replace(
+        found,
+        problems=tuple(replace(each, where=placed(each.where)) for each in found.problems),
+        wants=tuple(replace(each, where=placed(each.where)) for each in found.wants),
+    )
 
 
 def _lines(file: str, result: CheckResult) -> Iterator[str]:

@@ -14,10 +14,12 @@ from axil.plugin import without_secrets
 from axil_files import python_target
 from axil_journals import CheckResult
 
-_WHERE: Final = re.compile(r"^(?P<file>.*?):(?P<line>\d+)(?: (?P<path>.*))?$")
+where_pattern: Final = re.compile(r"^(?P<file>.*?):(?P<line>\d+)(?: (?P<path>.*))?$")
+"""A place in a file: its name, the line, and the path of what stands there."""
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _ABOUT: Final[Mapping[str, str]] = {
     "AX113": "A node that never fires",
+    "AX158": "A field that a condition reads and nothing declares",
     "AX179": "An edge that can never be taken",
     "AX180": "A join that can never be met",
     "AX181": "A field that is read before it is written",
@@ -30,6 +32,7 @@ _ABOUT: Final[Mapping[str, str]] = {
     "AX188": "A counter that counts further than its cycle turns",
     "AX189": "A limit of firings that each run reaches",
     "AX190": "A field that the typed state does not declare",
+    "AX402": "A cycle that two nodes enter in every run",
     "AX983": "A key of an edge that the type of inputs or outputs lacks",
 }
 
@@ -64,7 +67,7 @@ def sarif_log(findings: Iterable[tuple[str, CheckResult]]) -> dict[str, object]:
 
 def _location(target: str, problem: Problem) -> dict[str, object]:
     """Return the place of a finding: its file and line, and the node or edge."""
-    where = _WHERE.match(problem.where)
+    where = where_pattern.match(problem.where)
     python = python_target(target)
     file = where["file"] if where is not None else target if python is None else python.file
     location: dict[str, object] = {}

@@ -47,6 +47,11 @@ class LoopCounter:
         """The firing before which it sends nothing."""
         return self.config.max_iterations
 
+    @property
+    def text(self) -> str:
+        """The only text that it gives."""
+        return self.config.message or f"Loop limit reached ({self.config.max_iterations})"
+
     def run(self, local: dict[str, Any]) -> Any:
         config = self.config
         count = local.get("count", 0) + 1
@@ -54,9 +59,7 @@ class LoopCounter:
         local["count"] = 0 if reached and config.reset_on_emit else count
         if not reached:
             return send_nothing()
-        return [
-            message(config.message or f"Loop limit reached ({config.max_iterations})", "assistant")
-        ]
+        return [message(self.text, "assistant")]
 
 
 class LoopTimer:

@@ -67,7 +67,7 @@ class Constant:
 class Passthrough:
     """``passthrough``: what came in, or the last of it; an empty user message, if nothing came."""
 
-    inline = always = True
+    inline = always = forwards = True
     writes = frozenset[str]()
     model_calls = 0
 
@@ -80,6 +80,11 @@ class Passthrough:
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
+
+    @property
+    def gives_one(self) -> bool:
+        """True if it gives one message at a time."""
+        return self.config.only_last_message
 
     def run(self, payloads: list[Any]) -> Any:
         came = forwarded(payloads)

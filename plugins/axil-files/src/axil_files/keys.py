@@ -12,6 +12,8 @@ from axil_files.documents import Document, KeyPath
 
 _SHORTEST: Final = 8
 """Letters of a secret; what is shorter is a word that says there is none."""
+_HOLDERS: Final = (str, dict, list)
+"""Types of values that are a key, or may hold one."""
 _FORM: Final = re.compile(
     r"\b(?:sk|rk)[-_](?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{12,}"
     r"|\bgh[opsur]_[A-Za-z0-9]{16,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{16,}"
@@ -43,18 +45,22 @@ def literal_keys(document: Document) -> Iterator[Problem]:
         value, keys = waiting.pop()
         if isinstance(value, dict):
             named = reversed(cast("dict[Any, Any]", value).items())
-            waiting += [(each, (*keys, str(key))) for key, each in named if _is_long(each)]
+            # most values are short texts: nothing is called for those
+            waiting += [
+                (each, (*keys, str(key)))
+                for key, each in named
+                if (len(each) >= _SHORTEST if type(each) is str else isinstance(each, _HOLDERS))
+            ]
         elif isinstance(value, list):
             items = reversed([*enumerate(cast("list[Any]", value))])
-            waiting += [(each, (*keys, at)) for at, each in items if _is_long(each)]
-        elif isinstance(value, str) and (what := _written_out(value, keys)):
+            waiting += [(each, (*keys, at)) for at, each in items if isinstance(each, _HOLDERS)]
+        elif (
+            isinstance(value, str)
+            and len(value) >= _SHORTEST
+            and (what := _written_out(value, keys))
+        ):
             message = f"{what} is written out in the file, and known to everybody who can read it."
             yield Problem("AX178", str(document.place(*keys)), message, _HINT, "warning")
-
-
-def _is_long(value: object) -> bool:
-    """Return whether a value is a text that may be a key, or may hold one."""
-    return isinstance(value, (dict, list)) or (isinstance(value, str) and len(value) >= _SHORTEST)
 
 
 def _written_out(text: str, keys: KeyPath) -> str:

@@ -56,6 +56,11 @@ class Write(Wrapper[WriteConfig]):
         """The fields of the state that it writes."""
         return frozenset(self.config.fields)
 
+    @property
+    def sets(self) -> Mapping[str, object]:
+        """The constants that it writes, unless what is inside writes them itself."""
+        return self.config.fields
+
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         """Raises: SpecError (AX836): the state has no such field; StateError: a value is wrong."""
         _check(self.config.fields, node.stored, 'writes "{}", which the state does not have')

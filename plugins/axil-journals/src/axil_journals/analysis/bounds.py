@@ -7,9 +7,10 @@ models by themselves is not known. Tries over again of a service are no further 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from axil.plugin import CycleBody, Plan, PlanNode, ResolvedNode, SubgraphBody
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 _MOST_RUNS: Final = 20
 _MOST_READ: Final = 200
 """Runs that are looked at, to find those of a graph."""
+_MOST_ENTRIES: Final = 4
+"""Ways into a cycle that are counted."""
 _MOST_LISTED: Final = 10_000
 """Runs of any graph among which they are sought."""
 
@@ -72,7 +75,8 @@ class Estimate:
     same: bool
     """True if they were runs of this version of the graph."""
     firings: Likely
-    model_calls: Likely
+    model_calls: Likely | None
+    """None: the journal keeps too little of its runs."""
     tokens: Likely
     cost: Likely
     seconds: Likely
@@ -109,12 +113,10 @@ def bounds_of(plan: Plan) -> Bounds:
     firings, calls, output, seconds = _Sum(), _Sum(), _Sum(), _Sum()
     nodes: list[NodeBound] = []
     most_of_one = 0.0
-    for path, vertex, times, why in _firings(plan):
+    for path, (vertex, times, why) in _firings(plan).items():
         repeats, repeated = _repeats(vertex)
-        inside = _times(repeats, 1) if vertex.wrappers else 0  # an item of a map is a firing
-        if inside is None:
-            why = f"{path}: {repeated}"
-        firings.add(_times(times, None if inside is None else 1 + inside), why)
+        fired, more = _fired(vertex)
+        firings.add(_times(times, fired), f"{path}: {more}" if fired is None else why)
         asked = _calls(vertex)
         if asked != 0:
             each = _times(asked, repeats)
@@ -131,8 +133,8 @@ def bounds_of(plan: Plan) -> Bounds:
                 reason if total is None else f"{path}: no max_tokens in its model_settings",
             )
         if getattr(vertex.own, "mode", "") not in ("inline", "scope"):
-            timed = next((s for w in reversed(vertex.wrappers) if (s := _seconds(w))), None)
-            seconds.add(_times(timed, times), f"{path}: no timeout")
+            timed, untimed = _seconds(vertex)
+            seconds.add(_times(timed, times), f"{path}: {untimed}" if timed is None else why)
     cap = limits.firings
     capped = None if cap is None or most_of_one == math.inf else cap * most_of_one
     tokens = _Sum()
@@ -156,9 +158,16 @@ def _times(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one * other
 
 
-def _seconds(wrapper: object) -> float | None:
-    found = getattr(wrapper, "seconds", None)
-    return found if isinstance(found, (int, float)) else None
+def _seconds(vertex: ResolvedNode) -> tuple[float | None, str]:
+    """Return the longest time of a firing, and why that is not known."""
+    most, why = None, "no timeout"
+    for wrapper in vertex.wrappers:
+        own = getattr(wrapper, "seconds", None)
+        if isinstance(own, (int, float)):
+            most = own
+        elif most is not None and getattr(wrapper, "repeats", None) != 1:
+            most, why = None, f"no timeout around its {type(wrapper).__name__}"
+    return most, why
 
 
 def _repeats(vertex: ResolvedNode) -> tuple[float | None, str]:
@@ -170,6 +179,23 @@ def _repeats(vertex: ResolvedNode) -> tuple[float | None, str]:
             return None, f"{type(wrapper).__name__} does not say how often it runs it"
         times = _times(times, repeats)
     return times, ""
+
+
+def _fired(vertex: ResolvedNode) -> tuple[float | None, str]:
+    """Return how many firings one of a node may be, those of its items and of the agents that its
+    model calls included, and why that is not known.
+    """
+    repeats, why = _repeats(vertex)
+    if repeats is None:
+        return None, why
+    if getattr(vertex.component, "fires_others", False):
+        return None, "how often its model fires other nodes is not known"
+    fired, times = 1, 1
+    for wrapper in reversed(vertex.wrappers):
+        own: int = getattr(wrapper, "repeats", 1)
+        times *= own
+        fired += times if own != 1 else 0  # an item of a map is a firing
+    return fired, ""
 
 
 def _calls(vertex: ResolvedNode) -> float | None:
@@ -190,10 +216,15 @@ class _Scope:
     why: str
 
 
-def _firings(plan: Plan) -> Iterator[tuple[str, ResolvedNode, float | None, str]]:
-    """Yield each node that is no graph and no cycle: its path, how often it fires, and why that is
-    not bounded.
+_Count = tuple[ResolvedNode, "float | None", str]
+"""A node, how often it fires, and why that is not bounded."""
+
+
+def _firings(plan: Plan) -> Mapping[str, _Count]:
+    """Return all nodes that are no graphs and no cycles, by their paths; where a cycle is entered
+    in several ways, as the one has it in which a node fires most often.
     """
+    found: dict[str, _Count] = {}
     stack = [_Scope(plan, "", 1, "")]
     while stack:
         scope = stack.pop()
@@ -218,17 +249,19 @@ def _firings(plan: Plan) -> Iterator[tuple[str, ResolvedNode, float | None, str]
             times = _times(once, scope.times)
             vertex = node.vertex
             if isinstance(vertex.body, CycleBody):
-                rounds, reason = _rounds(vertex.body)
-                inner = vertex.body.body(_door(vertex.body))
-                stack.append(_Scope(inner, scope.path, _times(times, rounds), scope.why or reason))
+                stack += _turned(vertex.body, scope, times)
                 continue
-            yield f"{scope.path}{node.name}", vertex, times, why
+            path = f"{scope.path}{node.name}"
+            known = found.get(path)
+            if known is None or (known[1] is not None and (times is None or times > known[1])):
+                found[path] = vertex, times, why
             body = vertex.own if vertex.own is not None else vertex.body
             if isinstance(body, SubgraphBody):
                 repeats, repeated = _repeats(vertex)
                 path = f"{scope.path}{node.name}/"
                 reason = scope.why or (f"{path[:-1]}: {repeated}" if repeated else "")
                 stack.append(_Scope(body.plan, path, _times(times, repeats), reason))
+    return found
 
 
 def _once(
@@ -254,26 +287,25 @@ def _once(
     return max(1, total)
 
 
-def _door(body: CycleBody) -> int:
-    doors = [edge.target for edge in body.entrances() if edge.trigger]
-    return doors[0] if doors else body.members[0]
+def _turned(body: CycleBody, around: _Scope, times: float | None) -> Iterator[_Scope]:
+    """Yield a cycle that is entered so often, as each of its entries has it."""
+    doors = sorted({edge.target for edge in body.entrances() if edge.trigger}) or [body.members[0]]
+    is_known = len(doors) <= _MOST_ENTRIES
+    for door in doors[:_MOST_ENTRIES]:
+        rounds, why = _rounds(body, door)
+        if not is_known:
+            rounds, why = None, f"{body.name} is entered at {len(doors)} nodes"
+        yield _Scope(body.body(door), around.path, _times(times, rounds), around.why or why)
 
 
-def _rounds(body: CycleBody) -> tuple[float | None, str]:
+def _rounds(body: CycleBody, door: int) -> tuple[float | None, str]:
     """Return how often a cycle turns at most, and why that is not bounded."""
-    most: float = 0
-    for edge in body.entrances():
-        if not edge.trigger:
-            continue
-        vertex = body.graph.vertices[edge.target]
-        rounds = body.graph.cycle_limit(vertex.name).rounds
-        if rounds is None:
-            own = getattr(vertex.component, "most", None)  # a controller that counts by itself
-            rounds = own + 1 if isinstance(own, int) and own > 0 else None
-        if rounds is None:
-            return None, f"{body.name} has no limit of rounds"
-        most = max(most, rounds)
-    return most, ""
+    vertex = body.graph.vertices[door]
+    rounds: float | None = body.graph.cycle_limit(vertex.name).rounds
+    if rounds is None:
+        own = getattr(vertex.component, "most", None)  # a controller that counts by itself
+        rounds = own + 1 if isinstance(own, int) and own > 0 else None
+    return rounds, "" if rounds is not None else f"{body.name} has no limit of rounds"
 
 
 # -- the likely
@@ -296,8 +328,8 @@ def estimate(journal: Recorded, plan: Plan) -> Estimate | None:
     """
     digest, name = plan.graph.digest, plan.graph.spec.id
     done = (info for info in _done(journal) if info.graph == name)
-    same: list[tuple[float, ...]] = []
-    others: list[tuple[float, ...]] = []
+    same: list[_Used] = []
+    others: list[_Used] = []
     for read, info in enumerate(done):
         if read >= _MOST_READ or len(same) >= _MOST_RUNS:
             break
@@ -306,15 +338,15 @@ def estimate(journal: Recorded, plan: Plan) -> Estimate | None:
     found = same or others[:_MOST_RUNS]
     if not found:
         return None
-    firings, calls, tokens, cost, seconds = map(_likely, zip(*found, strict=True))
+    calls = [used.model_calls for used in found if used.model_calls is not None]
     return Estimate(
         runs=len(found),
         same=bool(same),
-        firings=firings,
-        model_calls=calls,
-        tokens=tokens,
-        cost=cost,
-        seconds=seconds,
+        firings=_likely([used.firings for used in found]),
+        model_calls=_likely(calls) if calls else None,
+        tokens=_likely([used.tokens for used in found]),
+        cost=_likely([used.cost for used in found]),
+        seconds=_likely([used.seconds for used in found]),
     )
 
 
@@ -328,9 +360,21 @@ def _done(journal: Recorded) -> Iterator[RunInfo]:
         seen, after = seen + len(some), some[-1].run_id
 
 
-def _used(entries: Iterable[Entry], digest: str) -> tuple[bool, tuple[float, ...]]:
+@dataclass(frozen=True, slots=True)
+class _Used:
+    """The use of one run."""
+
+    firings: float
+    model_calls: float | None
+    """None: its journal does not have all of them."""
+    tokens: float
+    cost: float
+    seconds: float
+
+
+def _used(entries: Iterable[Entry], digest: str) -> tuple[bool, _Used]:
     """Return whether a run was one of this graph, and what it used."""
-    is_same, calls, seconds = False, 0, 0.0
+    is_same, calls, seconds, seen = False, 0, 0.0, Counter[str]()
     used: dict[str, Any] = {}
     for entry in entries:
         data = entry.data
@@ -339,15 +383,25 @@ def _used(entries: Iterable[Entry], digest: str) -> tuple[bool, tuple[float, ...
         if entry.kind == "run":
             is_same = data.get("digest") == digest
         elif entry.kind == "step":
-            calls += _is_reply(data.get("value"))
-    tokens = sum(used.get("tokens", {}).values())
-    numbers = used.get("firings", 0), calls, tokens, used.get("cost", 0.0), seconds
-    return is_same, tuple(map(float, numbers))
+            usage = _usage(data.get("value"))
+            calls += usage is not None
+            seen.update(usage or {})
+    tokens: Mapping[str, float] = used.get("tokens", {})
+    # of steps that a later fact replaced, a journal may keep none
+    is_whole = all(seen[kind] >= number for kind, number in tokens.items())
+    cost, firings = used.get("cost", 0.0), used.get("firings", 0)
+    total = sum(tokens.values())
+    return is_same, _Used(firings, calls if is_whole else None, total, cost, seconds)
 
 
-def _is_reply(value: object) -> bool:
-    """Return whether a step was a call of a model, by the form of its result."""
-    return isinstance(value, Mapping) and {"text", "usage"} <= value.keys()
+def _usage(value: object) -> Mapping[str, int] | None:
+    """Return the tokens of a step that was a call of a model, by the form of its result."""
+    if not isinstance(value, Mapping):
+        return None
+    step = cast("Mapping[str, Any]", value)
+    usage = step.get("usage")
+    is_reply = "text" in step and isinstance(usage, Mapping)
+    return cast("Mapping[str, int]", usage) if is_reply else None
 
 
 def _likely(numbers: Sequence[float]) -> Likely:
@@ -384,6 +438,10 @@ def bound_lines(bounds: Bounds, likely: Estimate | None) -> Iterator[str]:
         line = f"    {word:<14} {most}"
         if guess is not None:
             line += f"; likely {_number(guess.median)}, in 9 of 10 runs up to {_number(guess.most)}"
+        elif likely is not None and name == "model_calls":
+            line += "; how many are likely is not known: the journal does not keep all of them"
+        if likely is not None and name == "cost" and likely.tokens.most > likely.cost.most == 0:
+            line += " (no model had a price)"
         yield line
     if likely is not None:
         of = "this version" if likely.same else "other versions"

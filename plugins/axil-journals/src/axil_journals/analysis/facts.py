@@ -2,23 +2,25 @@
 
 A component may have these attributes; one that is missing says nothing, and nothing follows:
 
-=============== ==================================================================================
-``says``        of a condition: when it holds, as a formula (``logic``)
-``ways``        of a node: by target, when it sends there, as a formula; others get nothing
-``gives``       of a node: the fields of its output; a mapping has their JSON Schemas
-``gives_one``   of a node: whether it gives one message at a time
-``always``      of a node: whether each firing sends on each edge that has no condition
-``forwards``    of a node: whether its output is what came in
-``needs``       of a node: fields of its input without which it fails
-``uses``        of a node: all fields of its input that it looks at
-``pulls_named`` of a node: whether it sees those fields of the state only that its ``pull`` names
-``writes``      of a node or a wrapper: all fields of the state that it may write
-``text``        of a node: the only text that it gives
-``sends_at``    of a node: the firing before which it sends nothing
-``model_calls`` of a node: how often it may ask a model in one firing; None: unknown
-``repeats``     of a wrapper: how often it may run what is inside; None: unknown
-``seconds``     of a wrapper: the longest time that it allows
-=============== ==================================================================================
+================ ===================================================================================
+``says``         of a condition: when it holds, as a formula (``logic``)
+``ways``         of a node: by target, when it sends there, as a formula; others get nothing
+``gives``        of a node: the fields of its output; a mapping has their JSON Schemas
+``gives_one``    of a node: whether it gives one message at a time
+``always``       of a node: whether each firing sends on each edge that has no condition
+``forwards``     of a node: whether its output is what came in
+``needs``        of a node: fields of its input without which it fails
+``uses``         of a node: all fields of its input that it looks at
+``pulls_named``  of a node: whether it sees those fields of the state only that its ``pull`` names
+``writes``       of a node or a wrapper: all fields of the state that it may write
+``text``         of a node: the only text that it gives
+``sends_at``     of a node: the firing before which it sends nothing
+``model_calls``  of a node: how often it may ask a model in one firing; None: unknown
+``fires_others`` of a node: whether its model may fire agents and other nodes
+``repeats``      of a wrapper: how often it may run what is inside; None: unknown
+``seconds``      of a wrapper: the longest time that it allows
+``sets``         of a wrapper: constants that it writes to the state, unless what is inside does
+================ ===================================================================================
 """
 
 from __future__ import annotations
@@ -33,10 +35,19 @@ from typing import Any, cast
 
 from axil import EdgeSpec, GraphSpec, NodeSpec
 from axil.driver import ResolvedGraph
-from axil.plugin import ENTRY, CycleBody, ResolvedNode, SubgraphBody, SubgraphSpec
+from axil.plugin import ENTRY, EXIT, CycleBody, ResolvedNode, SubgraphBody, SubgraphSpec
 from axil_journals.analysis.functions import Access, FunctionFacts, function_facts
-from axil_journals.analysis.logic import Domain, Formula, Path, renamed, type_conflict
+from axil_journals.analysis.logic import Domain, Formula, Path, renamed
 
+OF_MESSAGES = frozenset(["message", "role", "content", "name", "source", "extra", "citations"])
+"""Fields that messages have, whatever their node says that it gives."""
+_JSON_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+}
+_NOTHING: Mapping[str, Any] = {}
 _NAMED = frozenset(
     [
         "inputs",
@@ -64,7 +75,7 @@ class NodeFacts:
     """Its output is fields, not messages."""
     ways: Mapping[str, Formula] | None = None
     gives: frozenset[str] | None = None
-    types: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    types: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     """JSON Schemas of fields that it gives."""
     always: bool = False
     """Each firing sends on each edge that has no condition."""
@@ -78,6 +89,8 @@ class NodeFacts:
     state_named: frozenset[str] = frozenset()
     """Fields of the state that its function reads or assigns by name."""
     writes: frozenset[str] | None = None
+    sets: Mapping[str, Sequence[object]] = field(default_factory=lambda: _NOTHING)
+    """All values that a field of the state may have behind it."""
     text: str | None = None
 
 
@@ -104,6 +117,7 @@ class GraphFacts:
         ]
         self._brought: dict[int, frozenset[str] | None] = {}
         self._forms: dict[int, Formula] = {}
+        self._ones: dict[int, bool] = {}
 
     def edge(self, id: int) -> EdgeSpec:
         """Return an edge as it was written."""
@@ -131,7 +145,11 @@ class GraphFacts:
         )
         where = spec.where if spec.place is not None else self._inside(spec.where)
         facts = NodeFacts(spec, where, component, is_strict)
+        if isinstance(vertex.own, SubgraphBody):
+            self._of_graph(facts, vertex.own.plan.graph.spec)
         if isinstance(vertex.own, (SubgraphBody, CycleBody)) or hasattr(component, "scope"):
+            if vertex.wrappers:
+                self._wrapped(facts, vertex.wrappers)
             return facts
         facts.ways = get(component, "ways", None)
         facts.forwards = bool(get(component, "forwards", False))
@@ -161,6 +179,20 @@ class GraphFacts:
             facts.state_uses = None
         return facts
 
+    def _of_graph(self, facts: NodeFacts, inner: GraphSpec) -> None:
+        """Note the fields that edges at the ends of a graph inside a node carry."""
+        if self.spec.payload != "fields" or inner.payload != "fields":
+            return
+        taken = [e for e in inner.edges if e.source == ENTRY]
+        given = [e for e in inner.edges if e.target == EXIT]
+        if all(e.keys is not None and e.process is None for e in given):
+            facts.gives = frozenset(key for e in given for key in e.keys or ())
+        if all(e.keys is not None and e.condition is None for e in taken):
+            facts.uses = frozenset(key for e in taken for key in e.keys or ())
+        facts.needs = frozenset(
+            key for e in taken if e.condition is None and e.carry_data for key in e.keys or ()
+        )
+
     def _of_function(self, facts: NodeFacts, own: FunctionFacts, function: object) -> None:
         is_named = bool(_NAMED.intersection(own.names)) or not own.names
         places = ("state",) if self.is_typed else ("inputs", "attributes")
@@ -189,8 +221,25 @@ class GraphFacts:
         else:
             facts.has = own.always
             facts.always = True
-        facts.gives, facts.types = gives, types
+        enums = {name: {"enum": list(values)} for name, values in own.constants.items()}
+        facts.gives, facts.types = gives, {**types, **enums}
         facts.writes = self._written(facts.spec, gives, assigned)
+        for name in (facts.writes or frozenset()) & own.always - (assigned or frozenset()):
+            self._sets(facts, name, own.constants.get(name))
+
+    def _sets(self, facts: NodeFacts, name: str, values: Sequence[object] | None) -> None:
+        """Note the values that a node writes to a field, where the field takes them as they are."""
+        schema = self.graph.schema
+        if values is None or (schema.closed and name not in schema.fields):
+            return
+        if schema.of(name).reducer.name != "overwrite":
+            return
+        kind: Any = self.state_types.get(name)
+        if schema.closed or kind is not None:
+            taken = _JSON_TYPES.get(str(kind and kind.get("type")), ())
+            if not all(type(value) in taken for value in values):
+                return
+        facts.sets = {**facts.sets, name: values}
 
     def _written(
         self, spec: NodeSpec, gives: frozenset[str] | None, assigned: frozenset[str] | None
@@ -202,17 +251,20 @@ class GraphFacts:
             return frozenset(rules) | assigned
         return None if gives is None else gives | assigned
 
-    @staticmethod
-    def _wrapped(facts: NodeFacts, wrappers: Sequence[object]) -> None:
+    def _wrapped(self, facts: NodeFacts, wrappers: Sequence[object]) -> None:
         """Forget what a wrapper may change."""
         for wrapper in wrappers:
             writes = getattr(wrapper, "writes", None)
             if writes is None:  # it may do anything with the output
                 facts.ways = facts.gives = facts.uses = facts.writes = facts.text = None
                 facts.always, facts.needs, facts.has = False, frozenset(), frozenset()
+                facts.forwards, facts.sets = False, {}
                 facts.types = {}
                 return
             if facts.writes is not None:
+                for name, value in getattr(wrapper, "sets", {}).items():
+                    if name not in facts.writes:
+                        self._sets(facts, name, [value])
                 facts.writes |= frozenset(writes)
 
     # -- fields
@@ -285,18 +337,17 @@ class GraphFacts:
         parts: list[Formula] = []
         if source is not None and source.ways is not None:
             way = source.ways.get(edge.target_name, False)
-            parts.append(renamed(way, {"message": "came", "text": "came text", "state": "before"}))
+            came = {"message": "came", "text": "came text", "state": "before"}
+            parts.append(renamed(way, came, " before"))
         if edge.router >= 0:
             parts.append(self._routed(id))
         if edge.condition is not None:
             says = getattr(edge.condition, "says", ("?", f"condition {id}"))
-            is_whole = (
-                spec.keys is not None
-                or (source is not None and source.is_strict)
-                or getattr(source and source.component, "gives_one", False)
-            )
-            own = {} if is_whole else {"message": f"message {id}", "text": f"text {id}"}
-            parts.append(renamed(says, own))
+            if self.is_whole(id):
+                parts.append(says)
+            else:  # it is asked of each message
+                own = {"message": f"message {id}", "text": f"text {id}"}
+                parts.append(renamed(says, own, f" {id}"))
         if spec.process is not None:
             parts.append(("?", f"process {id}"))
         return True if not parts else parts[0] if len(parts) == 1 else ("and", *parts)
@@ -307,6 +358,40 @@ class GraphFacts:
         path: Path = (f"router {spec.router}",)
         names = {spec.target, "exit", "end"} if spec.target == "@exit" else {spec.target}
         return ("names", path, tuple(sorted(names)), router.ask)
+
+    def is_whole(self, id: int) -> bool:
+        """Return whether a condition of an edge sees all that its source gives: fields, or one
+        message.
+        """
+        source = self.graph.edges[id].source
+        return self.edge(id).keys is not None or (source >= 0 and self._gives_one(source))
+
+    def _gives_one(self, vertex: int) -> bool:
+        """Return whether a node gives fields, or one message at a time."""
+        way: list[int] = []
+        at, found = vertex, self._ones.get(vertex)
+        while found is None:
+            way.append(at)
+            self._ones[at] = False  # on a circle of nodes that forward
+            node, incoming = self.nodes[at], self.incoming[at]
+            if node.is_strict or getattr(node.component, "gives_one", False):
+                found = True
+            elif not node.forwards or len(incoming) != 1 or not self.fires_once(at):
+                found = node.forwards and self.spec.payload != "messages"
+            elif (at := self.graph.edges[incoming[0]].source) < 0:
+                found = self.spec.payload != "messages"
+            else:
+                found = self._ones.get(at) if self.fires_once(at) else False
+        self._ones.update(dict.fromkeys(way, found))
+        return found
+
+    def fires_once(self, vertex: int) -> bool:
+        """Return whether a node fires at most once in a round."""
+        if vertex < 0:
+            return True
+        incoming = [self.graph.edges[id] for id in self.incoming[vertex]]
+        join = self.graph.vertices[vertex].join
+        return not join.per_token and len({edge.group for edge in incoming}) < 2
 
     def domains(self, source: int) -> typing.Callable[[Path], Domain | None]:
         """Return what is known of the values of paths on the edges of a node."""
@@ -319,13 +404,18 @@ class GraphFacts:
                 if path in (("text",), ("came text",)) or root.startswith("text "):
                     return self._text(source, path)
                 return None
-            schema: Any = None
-            if root in ("state", "before"):
-                schema = self.state_types.get(path[1])
+            name, schema = path[1], None
+            node = self.nodes[source] if source >= 0 else None
+            if root == "state" and node is not None and name in node.sets:
+                schema = {"enum": node.sets[name]}
+            elif root in ("state", "before"):
+                schema = self.state_types.get(name)
             elif root == "came":
-                schema = self.type_of_brought(source, path[1])
-            elif source >= 0 and root.startswith("message"):
-                schema = self.nodes[source].types.get(path[1])
+                schema = self.type_of_brought(source, name)
+            elif node is not None and root.startswith("message"):
+                schema = node.types.get(name)
+                if node.gives is not None and name not in node.gives | OF_MESSAGES:
+                    return Domain(values=())  # it is never there
             return domain_of(schema)
 
         return domain
@@ -344,9 +434,23 @@ class GraphFacts:
             found.append(self.nodes[source].types.get(field))
         return found[0] if found and all(each == found[0] for each in found) else None
 
-    def conflict(self, id: int) -> tuple[Path, str, object] | None:
-        """Return what an edge's condition compares with a constant of another type."""
-        return type_conflict(self.formula(id), self.domains(self.graph.edges[id].source))
+    def is_misread(self, id: int) -> bool:
+        """Return whether what decides about an edge, its condition or its source, reads a field
+        that components do not declare: AX158 says so.
+        """
+        edge = self.graph.edges[id]
+        sources = [self.graph.edges[e].source for e in self.incoming[edge.source]]
+        asked = (edge.condition, [edge.source]), (self.nodes[edge.source].component, sources)
+        for asks, vertices in asked:
+            reads = [name for root, name in getattr(asks, "reads", ()) if root == "message"]
+            given = [
+                _names(getattr(self.nodes[v].component, "gives", None) if v >= 0 else None)
+                for v in vertices
+            ]
+            known = _union(given)
+            if known is not None and not (known | OF_MESSAGES).issuperset(reads):
+                return True
+        return False
 
 
 def domain_of(schema: Any) -> Domain | None:
@@ -358,10 +462,12 @@ def domain_of(schema: Any) -> Domain | None:
     values = known.get("enum")
     if "const" in known:
         values = [known["const"]]
-    if values is not None:
-        is_text = all(isinstance(each, str) for each in cast("list[object]", values))
-        return Domain("string" if is_text else "", tuple(values))
-    return Domain(kind) if isinstance(kind, str) else None
+    kind = kind if isinstance(kind, str) else ""
+    if values is None:
+        return Domain(kind) if kind else None
+    kinds = {type(each) for each in cast("list[object]", values)}
+    found = (name for name, types in _JSON_TYPES.items() if kinds <= {*types})
+    return Domain(kind or next(found, ""), tuple(values))
 
 
 def _answers(ask: object) -> Domain | None:

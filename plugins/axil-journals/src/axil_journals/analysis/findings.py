@@ -20,7 +20,7 @@ from axil.plugin import (
 )
 from axil_journals.analysis.facts import GraphFacts, NodeFacts
 from axil_journals.analysis.flow import Flow, Scope
-from axil_journals.analysis.logic import Path, atoms
+from axil_journals.analysis.logic import Path, atoms, type_conflict
 
 _MOST_SHOWN: Final = 12
 """Nodes of a way that are shown."""
@@ -90,8 +90,10 @@ class _Findings:
             id = edge.id
             if edge.source >= 0 and edge.source not in flow.live_nodes:
                 continue
-            if facts.formula(id) is True or not flow.is_dead(id) or facts.conflict(id):
+            if facts.formula(id) is True or id in flow.live_edges:
                 continue
+            if self.conflict(id) or (edge.source >= 0 and facts.is_misread(id)):
+                continue  # there is a finding that says more
             name = f"{facts.name(edge.source)} -> {edge.target_name}"
             reason = self._why_dead(id)
             never = (
@@ -109,26 +111,37 @@ class _Findings:
 
     def _why_dead(self, id: int) -> str:
         edge = self.graph.edges[id]
+        against = self.flow.against.get(id)
+        if against is not None and not self.flow.is_dead(id):
+            if against < 0:
+                return "its condition contradicts those on each way to it"
+            name = self.edge_name(against)
+            return f"its condition contradicts that of {name}, which each way to it takes"
         source = self.facts.nodes[edge.source] if edge.source >= 0 else None
         if source is not None and source.ways is not None and edge.target_name not in source.ways:
             named = format_names(sorted(source.ways)) or "nothing"
             return f"{source.spec.id} sends to {named} only"
-        formula = self.facts.formula(id)
+        formula, domain = self.flow.formula(id), self.flow.follower.domain
         if source is not None and source.ways is not None and self.facts.edge(id).condition is None:
-            domain = self.facts.domains(edge.source)
             told = any(a[0] != "?" and domain(a[1]) is not None for a in atoms(formula))
             if not told:
                 return f"what {source.spec.id} asks for it is always false"
-        if source is not None and source.text is not None:
-            return (
-                f'its condition is false for the only text of {source.spec.id}, "{source.text:.40}"'
-            )
-        domain = self.facts.domains(edge.source)
         for atom in atoms(formula):
             known = None if atom[0] == "?" else domain(atom[1])
-            if known is not None and known.values is not None:
-                values = ", ".join(map(repr, known.values[:8]))
-                return f"{shown_path(atom[1])} is one of {values}"
+            if known is None or known.values is None:
+                continue
+            path: Path = atom[1]
+            vertex = self.flow.follower.giver(path)
+            giver = self.facts.nodes[vertex] if vertex >= 0 else None
+            if giver is not None and giver.text is not None and len(path) == 1:
+                only = f'{giver.spec.id}, "{giver.text:.40}"'
+                return f"its condition is false for the only text of {only}"
+            if giver is not None and not known.values:
+                names = format_names(sorted(giver.gives or ())) or "no fields"
+                return f"{shown_path(path)} is never there: {giver.spec.id} gives {names}"
+            values = ", ".join(map(repr, known.values[:8]))
+            is_one = len(known.values) == 1
+            return f"{shown_path(path)} is {'always' if is_one else 'one of'} {values}"
         return "its condition is always false"
 
     def unmet_joins(self) -> Iterator[Problem]:
@@ -158,11 +171,14 @@ class _Findings:
 
     def _parting(self, one: int, other: int) -> tuple[str, str]:
         """Return the two edges at which the ways of two edges part."""
-        mine = {self.graph.edges[id].source: id for id in self.flow.chosen_before(one)}
+        mine: dict[object, int] = {}
+        for id in self.flow.chosen_before(one):
+            mine |= dict.fromkeys(self.flow.topics(id), id)
         for id in self.flow.chosen_before(other):
-            first = mine.get(self.graph.edges[id].source)
-            if first is not None and first != id and self.flow.differ(first, id):
-                return self.edge_name(first), self.edge_name(id)
+            for topic in self.flow.topics(id):
+                first = mine.get(topic, id)
+                if first != id and min(first, id) >= 0 and self.flow.differ(first, id):
+                    return self.edge_name(first), self.edge_name(id)
         return self.edge_name(one), self.edge_name(other)
 
     def edge_name(self, id: int) -> str:
@@ -234,7 +250,7 @@ class _Findings:
                 )
                 hint = "Give it an edge out with a condition, a loop_counter, or at_limit: exit."
                 yield Problem("AX186", where, message, hint, "warning")
-            else:
+            elif not all(scope.is_left for scope in scopes):
                 yield from self._unchanging(body, where)
 
     def _unchanging(self, body: CycleBody, where: str) -> Iterator[Problem]:
@@ -300,7 +316,7 @@ class _Findings:
     def types(self) -> Iterator[Problem]:
         """Yield comparisons, states and lists of the wrong type (AX184)."""
         for id in sorted(self.flow.live_edges | self._dead()):
-            conflict = self.facts.conflict(id) if self.facts.formula(id) is not True else None
+            conflict = self.conflict(id)
             if conflict is not None:
                 path, kind, constant = conflict
                 message = (
@@ -312,6 +328,16 @@ class _Findings:
         for vertex, node in enumerate(self.facts.nodes):
             yield from self._types_of_writes(node)
             yield from self._type_of_items(vertex, node)
+
+    def conflict(self, id: int) -> tuple[Path, str, object] | None:
+        """Return what an edge's condition compares with a constant of another type."""
+        flow, facts, source = self.flow, self.facts, self.graph.edges[id].source
+        if facts.formula(id) is True:
+            return None
+        if source in flow.choices:
+            return type_conflict(flow.formula(id), flow.follower.domain)
+        # in a cycle a value may be another one for each way into it
+        return type_conflict(facts.formula(id), facts.domains(source))
 
     def _dead(self) -> set[int]:
         return {edge.id for edge in self.graph.edges if self.flow.is_dead(edge.id)}
@@ -451,6 +477,8 @@ class _Findings:
         facts, flow = self.facts, self.flow
         readers: dict[str, list[int]] = {}
         for vertex in flow.choices:
+            if not facts.nodes[vertex].state_needs:
+                continue
             brought = facts.brought(vertex)
             for name in facts.nodes[vertex].state_needs - facts.first - (brought or frozenset()):
                 readers.setdefault(name, []).append(vertex)
@@ -519,7 +547,7 @@ class _Findings:
             node = facts.nodes[vertex]
             if node.uses is not None and facts.spec.payload == "fields":
                 yield from self._unread_inputs(vertex, node)
-            if node.gives:
+            if node.gives and not isinstance(self.graph.vertices[vertex].own, SubgraphBody):
                 yield from self._unread_outputs(vertex, node)
         yield from self._unread_attributes()
 

@@ -43,6 +43,8 @@ class FunctionFacts:
     """Fields that it may return; None: unknown."""
     always: frozenset[str]
     """Fields that each return has."""
+    constants: Mapping[str, Sequence[object]]
+    """All values of fields that only constants are returned for."""
 
 
 def function_facts(function: object) -> FunctionFacts | None:
@@ -81,8 +83,8 @@ def _read(tree: Definition) -> FunctionFacts:
     spec = tree.args
     names = tuple(each.arg for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs))
     own = list(_own(tree.body))
-    gives, always = _gives(tree, own)
-    return FunctionFacts(names, {name: _access(name, tree, own) for name in names}, gives, always)
+    access = {name: _access(name, tree, own) for name in names}
+    return FunctionFacts(names, access, *_gives(tree, own))
 
 
 def _own(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
@@ -98,29 +100,51 @@ def _own(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-def _gives(
-    tree: Definition, own: Sequence[ast.AST]
-) -> tuple[frozenset[str] | None, frozenset[str]]:
-    fields: list[frozenset[str]] = []
-    for node in own:
-        if isinstance(node, (ast.Yield, ast.YieldFrom)):
-            return None, frozenset()
-        if isinstance(node, ast.Return):
-            names = _keys(node.value)
-            if names is None:
-                return None, frozenset()
-            fields.append(names)
+_Gives = tuple[frozenset[str] | None, frozenset[str], Mapping[str, Sequence[object]]]
+_NOTHING: _Gives = (None, frozenset(), {})
+
+
+def _gives(tree: Definition, own: Sequence[ast.AST]) -> _Gives:
+    """Return the fields that a function may return, those that each return has, and the values of
+    those that are constants.
+    """
+    fields: list[Mapping[str, ast.expr]] = []
+    if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in own):
+        return _NOTHING
+    returns = [node for node in own if isinstance(node, ast.Return)]
+    for node in sorted(returns, key=lambda node: node.lineno):
+        one = _fields(node.value)
+        if one is None:
+            return _NOTHING
+        fields.append(one)
     if not fields or not isinstance(tree.body[-1], (ast.Return, ast.Raise)):
-        return None, frozenset()  # it may end without a return
-    first, *others = fields
-    return first.union(*others), first.intersection(*others)
+        return _NOTHING  # it may end without a return
+    names = [frozenset(one) for one in fields]
+    constants: dict[str, Sequence[object]] = {}
+    for name in frozenset[str]().union(*names):
+        values = [_constants(one[name]) for one in fields if name in one]
+        if None not in values:
+            found = {(type(value), value): value for some in values for value in some or ()}
+            constants[name] = list(found.values())
+    return frozenset[str]().union(*names), names[0].intersection(*names), constants
 
 
-def _keys(value: ast.expr | None) -> frozenset[str] | None:
+def _fields(value: ast.expr | None) -> Mapping[str, ast.expr] | None:
     if not isinstance(value, ast.Dict):
         return None
     names = [_text(key) for key in value.keys]
-    return None if None in names else frozenset(name for name in names if name is not None)
+    if None in names:
+        return None
+    return {name: each for name, each in zip(names, value.values, strict=True) if name is not None}
+
+
+def _constants(value: ast.expr) -> Sequence[object] | None:
+    """Return all values that an expression may have; None: they are not known."""
+    if isinstance(value, ast.IfExp):
+        one, other = _constants(value.body), _constants(value.orelse)
+        return None if one is None or other is None else [*one, *other]
+    is_known = isinstance(value, ast.Constant) and isinstance(value.value, (str, bool, int, float))
+    return [value.value] if isinstance(value, ast.Constant) and is_known else None
 
 
 def _text(node: ast.expr | None) -> str | None:

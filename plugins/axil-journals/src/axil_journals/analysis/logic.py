@@ -8,6 +8,7 @@ its length. Each comparison with what is missing is false.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,17 +79,29 @@ def atoms(formula: Formula) -> Iterator[Atom]:
             yield one
 
 
-def renamed(formula: Formula, roots: Mapping[str, str]) -> Formula:
-    """Return a formula whose paths begin at other roots."""
-    if isinstance(formula, bool) or formula[0] == "?":
+def mapped(
+    formula: Formula, path: Callable[[Path], Path], unknown: Callable[[str], str]
+) -> Formula:
+    """Return a formula with other paths, and other names of what nothing is known about."""
+    if isinstance(formula, bool):
         return formula
     if formula[0] in ("and", "or", "not"):
-        return (formula[0], *(renamed(part, roots) for part in formula[1:]))
-    path: Path = formula[1]
-    at = 1 if path[0] == "len" else 0
-    root = path[at]
-    moved = (*path[:at], roots.get(str(root), root), *path[at + 1 :])
-    return (formula[0], moved, *formula[2:])
+        return (formula[0], *(mapped(part, path, unknown) for part in formula[1:]))
+    if formula[0] == "?":
+        return ("?", unknown(str(formula[1])))
+    return (formula[0], path(formula[1]), *formula[2:])
+
+
+def renamed(formula: Formula, roots: Mapping[str, str], suffix: str = "") -> Formula:
+    """Return a formula whose paths begin at other roots; ``suffix`` ends the names of what nothing
+    is known about.
+    """
+
+    def moved(path: Path) -> Path:
+        at = 1 if path[0] == "len" else 0
+        return (*path[:at], roots.get(str(path[at]), path[at]), *path[at + 1 :])
+
+    return mapped(formula, moved, lambda name: name + suffix)
 
 
 Cube = list[tuple[Atom, bool]]
@@ -119,23 +132,40 @@ def _cubes(formula: Formula, positive: bool) -> list[Cube]:
 
 def _may_hold(cube: Cube, domains: Domains) -> bool:
     signs: dict[str, bool] = {}
-    by_path: dict[Path, Cube] = {}
+    by_path: dict[Path, tuple[Cube, Cube]] = {}
     for atom, positive in cube:
         if signs.setdefault(repr(atom), positive) is not positive:
             return False
         if atom[0] != "?":
-            by_path.setdefault(atom[1], []).append((atom, positive))
-    return all(_path_may(path, own, domains(path)) for path, own in by_path.items())
+            path: Path = atom[1]
+            is_length = path[0] == "len"
+            own = by_path.setdefault(path[1:] if is_length else path, ([], []))
+            own[is_length].append((atom, positive))
+    return all(_path_may(path, *own, domains(path)) for path, own in by_path.items())
 
 
-def _path_may(path: Path, cube: Cube, domain: Domain | None) -> bool:
+def _path_may(path: Path, cube: Cube, lengths: Cube, domain: Domain | None) -> bool:
+    """Return whether what is asked of a path, and of its length, may hold."""
     values = _values(cube, domain)
     if values is not None:
-        return any(all(_fits(atom, value, sign) for atom, sign in cube) for value in values) or (
-            # it may be missing
-            not any(sign for _, sign in cube) and path[:2] != ("len", "text")
-        )
-    return _interval_may(path, cube)
+        is_missing = not any(sign for _, sign in (*cube, *lengths)) and not _is_text(path)
+        return is_missing or any(_value_may(value, cube, lengths) for value in values)
+    is_whole = domain is not None and domain.type == "integer"
+    return _interval_may(cube, is_whole=is_whole) and _length_may(path, lengths)
+
+
+def _is_text(path: Path) -> bool:
+    """Return whether a path is the text of a payload, which is never missing."""
+    return len(path) == 1 and str(path[0]).startswith("text")
+
+
+def _value_may(value: object, cube: Cube, lengths: Cube) -> bool:
+    if not all(_fits(atom, value, sign) for atom, sign in cube):
+        return False
+    if isinstance(value, (str, list, tuple, dict)):
+        length = len(cast("str", value))
+        return all(_fits(atom, length, sign) for atom, sign in lengths)
+    return not any(sign for _, sign in lengths)  # it has none: each comparison is false
 
 
 def _values(cube: Cube, domain: Domain | None) -> Sequence[object] | None:
@@ -188,17 +218,25 @@ def holds_for(atom: Atom, value: Any) -> bool | None:
     return None
 
 
-def _interval_may(path: Path, cube: Cube) -> bool:
+def _length_may(path: Path, cube: Cube) -> bool:
+    """Return whether something has such a length."""
+    if not cube or not (_is_text(path) or any(sign for _, sign in cube)):
+        return True  # it may be missing
+    values = _values(cube, None)
+    if values is not None:
+        lengths = [n for n in values if isinstance(n, (int, float)) and n >= 0 and n % 1 == 0]
+        return any(all(_fits(atom, n, sign) for atom, sign in cube) for n in lengths)
+    return _interval_may([*cube, ((">=", path, 0), True)], is_whole=True)
+
+
+def _interval_may(cube: Cube, *, is_whole: bool) -> bool:
     """Return whether some number, or some text, is within all bounds."""
     ordered = [
         (atom[0], atom[2], sign) for atom, sign in cube if atom[0] in _ORDER and _is_number(atom[2])
     ]
-    is_number = path[0] == "len" or any(sign for _, _, sign in ordered)
-    if not is_number or (
-        path[0] == "len" and path[:2] != ("len", "text") and not any(sign for _, _, sign in ordered)
-    ):
-        return True
-    low, high = (0.0 if path[0] == "len" else float("-inf")), float("inf")
+    if not any(sign for _, _, sign in ordered):
+        return True  # it may be missing, or no number
+    low, high = float("-inf"), float("inf")
     low_open = high_open = False
     for operation, bound, sign in ordered:
         if not sign:
@@ -210,8 +248,9 @@ def _interval_may(path: Path, cube: Cube) -> bool:
             high, high_open = bound, operation == "<"
     if low == high:
         return not (low_open or high_open)
-    if path[0] == "len" and low_open and high_open and high - low <= 1:
-        return False
+    if is_whole and low > -math.inf and high < math.inf:
+        least = math.floor(low) + 1 if low_open else math.ceil(low)
+        return least < high or (least == high and not high_open)
     return low < high
 
 
