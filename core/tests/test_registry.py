@@ -121,6 +121,11 @@ def test_an_unknown_name_says_which_installed_one_is_meant():
     )
 
 
+def test_an_unknown_join_names_those_of_the_kernel_too():
+    with pytest.raises(UnknownComponent, match="Installed: gate, all, each"):
+        Registry(entry_points=[]).resolve("joins", "majority")
+
+
 def test_an_unknown_name_that_another_distribution_provides_says_what_to_install():
     with pytest.raises(UnknownComponent) as caught:
         registry().resolve("context", "chroma")

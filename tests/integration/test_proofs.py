@@ -26,6 +26,7 @@ from axil import (
 )
 from axil.plugin import ENTRY, EXIT
 from axil_files import load
+from axil_journals import findings
 
 Flow, GraphFacts = internal("Flow"), internal("GraphFacts")
 CONDITIONS = (
@@ -121,6 +122,24 @@ def test_what_is_proved_of_a_graph_holds_in_each_of_its_runs(spec, text):
     must = {workflow.plan.nodes[n].name for n in root.must_nodes}
     if result.status == "done":
         assert {name for name in must if not name.startswith("cycle(")} <= seen.fired
+
+
+class Raising:
+    """A join that a plugin brings, and that raises whatever it is asked."""
+
+    early, rest, per_token = True, "ignore", False
+
+    def fires(self, live: int, dead: int, total: int) -> bool:
+        raise ZeroDivisionError
+
+
+def test_of_a_join_that_raises_nothing_is_proved():
+    nodes = [NodeSpec(id=name, body=lambda task, ctx: None) for name in "abc"]
+    nodes.append(NodeSpec(id="d", body=lambda task, ctx: None, join=Raising()))
+    ways = (ENTRY, "a"), ("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", EXIT)
+    edges = [EdgeSpec(source=source, target=target) for source, target in ways]
+    plan = Workflow(GraphSpec(id="g", nodes=tuple(nodes), edges=tuple(edges))).plan
+    assert findings(plan) == []
 
 
 CASES = [p for up in Path(__file__).parents if (p := up / "shared/cases/chatdev.json").is_file()]

@@ -28,6 +28,7 @@ from axil.errors import (
     format_names,
     nearest,
 )
+from axil.kernel.joins import JOINS
 from axil.registry.installed import EntryPoint, identity_of, installed
 from axil.settings.policy import Policy
 from axil.spec.kinds import (
@@ -364,7 +365,7 @@ class Registry:
                 f"The workflow requires {format_names(list(missing))} (not installed). "
                 f"If you know the publisher: {wishes}"
             )
-        names = self.names(kind)
+        names = (*JOINS, *self.names(kind)) if kind == "joins" else self.names(kind)
         there = f"Installed: {format_names(names)}." if names else "None is installed."
         own = _OWN_FUNCTIONS if kind in ("tools", "conditions", "processors") else ""
         return " ".join(part for part in (self._similar(kind, name) or there, own, fault) if part)

@@ -19,7 +19,7 @@ from axil.plugin import (
     format_names,
 )
 from axil_journals.analysis.facts import GraphFacts, NodeFacts
-from axil_journals.analysis.flow import Flow, Scope
+from axil_journals.analysis.flow import Flow, Scope, fires
 from axil_journals.analysis.logic import Path, atoms, type_conflict
 
 _MOST_SHOWN: Final = 12
@@ -512,7 +512,7 @@ class _Findings:
             clean = [id for id in edges if self._is_clean(id, name, unwritten)]
             others = [id for id in edges if id not in set(clean)]
             join = self.graph.vertices[vertex].join
-            needs_all = not join.per_token and not join.fires(1, 1, 2)
+            needs_all = not join.per_token and not fires(join, 1, 1, 2)
             if needs_all and others:
                 continue
             for id in clean:

@@ -256,10 +256,18 @@ class Flow:
                 stack.append((inner, _Walk(self, inner)))
 
 
+def fires(join: Join, live: int, dead: int, total: int) -> bool:
+    """Return whether a join fires; one that raises does: its node is begun, and fails."""
+    try:
+        return bool(join.fires(live, dead, total))
+    except Exception:  # noqa: BLE001, of a join that a plugin brings
+        return True
+
+
 def _needs_all(join: Join, total: int) -> bool:
     """Return whether a join never fires before all its edges are live."""
-    fires_without = join.early and join.fires(total - 1, 0, total)
-    return not (join.per_token or fires_without or join.fires(total - 1, 1, total))
+    fires_without = join.early and fires(join, total - 1, 0, total)
+    return not (join.per_token or fires_without or fires(join, total - 1, 1, total))
 
 
 class _Walk:
@@ -429,13 +437,13 @@ class _Walk:
         if not came or self.is_flat:
             return False
         join = port.join
-        if join.per_token or (join.fires(1, 0, 1) and join.fires(1, port.needs - 1, port.needs)):
+        if join.per_token or (fires(join, 1, 0, 1) and fires(join, 1, port.needs - 1, port.needs)):
             return True
         pair = self._excluding(came)
         most = len(came) - (pair is not None)
         total = max(port.needs, len(came))
         if any(
-            join.fires(live, total - live, total) for live in range(max(1, most - 64), most + 1)
+            fires(join, live, total - live, total) for live in range(max(1, most - 64), most + 1)
         ):
             return True
         vertex = self._vertex(node)
@@ -459,7 +467,7 @@ class _Walk:
     def _must_meet(self, number: int) -> bool:
         port, must = self.plan.ports[number], self.scope.must_edges
         live = sum(trigger and id in must for id, trigger in self.arriving[number])
-        return bool(live and port.join.fires(live, port.needs - live, port.needs))
+        return bool(live and fires(port.join, live, port.needs - live, port.needs))
 
     def _common(
         self, ports: Sequence[int], counts: Callable[[int], bool] = lambda id: True
