@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -110,7 +109,7 @@ class Worker:
                 leave=session.granted,
                 loaded=options.concurrency,
                 **({"queues": queues} if queues else {}),  # of the local engine
-                **_kept_objects(options, journal),
+                **_folders(options, journal),
                 allow=allow,
             )
             watching = [
@@ -156,16 +155,17 @@ def _add_objects(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _kept_objects(options: argparse.Namespace, journal: Any) -> dict[str, Any]:
-    """Return the options of an engine for the files of runs."""
+def _folders(options: argparse.Namespace, journal: Any) -> dict[str, Any]:
+    """Return the options of an engine for the files of runs: each has a folder of its own."""
     if not options.objects:
-        return {}
+        return {"folder_of": _folder}
     objects = RunObjects(Bucket(options.objects), cipher=getattr(journal, "cipher", None))
-    return {"objects": objects, "folder_of": _folder}
+    return {"folder_of": _folder, "objects": objects}
 
 
 def _folder(run_id: str) -> Path:
-    return Path(RUNS, quote(run_id, safe="-_")).resolve()
+    name = quote(run_id, safe="-_")
+    return Path(RUNS, name if name.strip(".") else name.replace(".", "%2E")).resolve()
 
 
 class Submit:
@@ -221,7 +221,7 @@ class Submit:
         make = session.registry.resolve("engines", "local", "--engine")
         journal = session.journal(options, "axil submit")
         given = as_input(options.input, workflow.plan.graph.spec.payload)
-        origin, name = _kept_here(origin), workflow.plan.graph.spec.id
+        name = workflow.plan.graph.spec.id
         now = time.time()
         place = Place(
             queue=options.queue,
@@ -232,10 +232,10 @@ class Submit:
             debounce_seconds=options.debounce,
         )
 
-        kept = _kept_objects(options, journal)
+        folders = _folders(options, journal)
 
         async def store() -> str:
-            async with make(journal, [workflow], loaded=0, **kept) as engine:
+            async with make(journal, [workflow], loaded=0, **folders) as engine:
                 return await engine.start(
                     workflow,
                     given,
@@ -305,7 +305,7 @@ def _triggers(
     targets = [_placed(each.workflow, folder) for each in settings.values()]
     read = _workflows(targets, options, session)
     return [
-        (name, each, workflow, _kept_here(origin))
+        (name, each, workflow, origin)
         for (name, each), (workflow, origin) in zip(settings.items(), read, strict=True)
     ]
 
@@ -314,11 +314,6 @@ def _placed(target: str, folder: Path) -> str:
     """Return a target as it is found from here; ``folder`` is where a file of it is looked for."""
     place, colon, graph = target.partition(":")
     return f"{folder / place}{colon}{graph}" if (folder / place).is_file() else target
-
-
-def _kept_here(origin: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the origin of a run that a worker executes in this folder."""
-    return {**origin, "workspace": os.getcwd()}
 
 
 __all__ = ["Submit", "Worker"]
