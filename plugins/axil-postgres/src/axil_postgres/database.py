@@ -23,7 +23,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 import psycopg
-from psycopg_pool import ConnectionPool
+from psycopg_pool import ConnectionPool, PoolTimeout
 
 from axil.plugin import JournalError
 from axil_journals import ENDED, ChangeSignal
@@ -186,12 +186,23 @@ class Database:
 
     def unusable(self, error: BaseException, *, reading: bool) -> JournalError:
         """Return the error for a database that cannot be used."""
+        if isinstance(error, PoolTimeout):
+            error = self._refusal() or error
         why = (str(error) or type(error).__name__).strip().splitlines()[0]
         if reading:
             hint = "Check the address, the rights and whether the server runs."
             return JournalError(f"the database cannot be used: {why}.", id="AX510", hint=hint)
         hint = "Check the server; then resume the run: what was safe before is."
         return JournalError(f"the database cannot be written: {why}.", id="AX512", hint=hint)
+
+    def _refusal(self) -> psycopg.Error | None:
+        """Return why there is no connection, which a pool that waited for one does not say."""
+        given = {**self._made, "connect_timeout": round(_CONNECT_SECONDS)}
+        try:
+            psycopg.connect(self._pool.conninfo, **given).close()
+        except psycopg.Error as error:
+            return error
+        return None
 
     def hold(self) -> int:
         """Return the number of this process as a holder, whose lease is kept from now on."""
