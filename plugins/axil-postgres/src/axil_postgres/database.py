@@ -197,7 +197,7 @@ class Database:
 
     def _refusal(self) -> psycopg.Error | None:
         """Return why there is no connection, which a pool that waited for one does not say."""
-        given = {**self._made, "connect_timeout": round(_CONNECT_SECONDS)}
+        given: dict[str, Any] = {**self._made, "connect_timeout": round(_CONNECT_SECONDS)}
         try:
             psycopg.connect(self._pool.conninfo, **given).close()
         except psycopg.Error as error:
