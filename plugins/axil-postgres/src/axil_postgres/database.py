@@ -113,7 +113,7 @@ class Database:
             "options": options,
             "application_name": "axil",
         }
-        self.url = direct_url or url
+        self.url, self._url = direct_url or url, url
         pooled: dict[str, Any] = self._made
         if direct_url:  # another connection for each transaction: nothing belongs to a session
             pooled = {**self._made, "prepare_threshold": None}
@@ -199,7 +199,7 @@ class Database:
         """Return why there is no connection, which a pool that waited for one does not say."""
         given: dict[str, Any] = {**self._made, "connect_timeout": round(_CONNECT_SECONDS)}
         try:
-            psycopg.connect(self._pool.conninfo, **given).close()
+            psycopg.connect(self._url, **given).close()
         except psycopg.Error as error:
             return error
         return None
