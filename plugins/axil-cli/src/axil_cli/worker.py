@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import gc
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -82,8 +82,9 @@ class Worker:
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Execute runs until the process is asked to end."""
         if options.log == "json":
-            log_as_json()
-        workflows = [workflow for workflow, _ in _workflows(options.targets, options, session)]
+            session = log_as_json(session)
+        read = _workflows(options.targets, options, session, session.lasting_workflow)
+        workflows = [workflow for workflow, _ in read]
         triggers = _triggers(options, session)
         workflows += [workflow for _, _, workflow, _ in triggers]
         allow = frozenset[str](options.allow)
@@ -217,7 +218,7 @@ class Submit:
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Store the run."""
-        ((workflow, origin),) = _workflows([options.target], options, session)
+        ((workflow, origin),) = _workflows([options.target], options, session, session.workflow)
         make = session.registry.resolve("engines", "local", "--engine")
         journal = session.journal(options, "axil submit")
         given = as_input(options.input, workflow.plan.graph.spec.payload)
@@ -283,13 +284,16 @@ async def _serve(
 
 
 def _workflows(
-    targets: list[str], options: argparse.Namespace, session: Session
+    targets: list[str],
+    options: argparse.Namespace,
+    session: Session,
+    workflow_of: Callable[..., Workflow],
 ) -> list[tuple[Workflow, dict[str, Any]]]:
     """Return the workflows of targets, each with what is kept with its runs."""
     reading = session.reading(options)
     found: list[tuple[Workflow, dict[str, Any]]] = []
     for target in targets:
-        workflow = session.workflow(target, **reading)
+        workflow = workflow_of(target, **reading)
         found.append((workflow, session.origin(target, workflow, reading)))
     return found
 
@@ -303,7 +307,7 @@ def _triggers(
     settings = read_triggers(options.triggers)
     folder: Path = options.triggers.parent
     targets = [_placed(each.workflow, folder) for each in settings.values()]
-    read = _workflows(targets, options, session)
+    read = _workflows(targets, options, session, session.lasting_workflow)
     return [
         (name, each, workflow, origin)
         for (name, each), (workflow, origin) in zip(settings.items(), read, strict=True)
