@@ -360,7 +360,9 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
                 hint = "Asking again would not help; change what is asked."
                 raise ReplyError("AX805", message, hint, options.where) from error
             if repairs >= options.max_repairs:
-                message = f"no reply of {repairs + 1} could be used. The last fault: {fault}"
+                message = (
+                    f"no reply of {repairs + 1} could be used. The last fault: {fault.rstrip('.')}."
+                )
                 hint = "Make the task easier, or choose another formatter."
                 raise ReplyError("AX652", message, hint, options.where) from error
             repairs += 1
