@@ -105,6 +105,8 @@ class Answer:
     """The data that the model wants back with the reply."""
     parts: tuple[Mapping[str, Any], ...] = ()
     """The reply with the images and recordings that the model made; empty if there are none."""
+    shown: int = 0
+    """The chunks with which it was shown."""
 
     def messages(self) -> list[Message]:
         """Return the calls of tools, and the reply, as messages of a conversation.
@@ -348,10 +350,10 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
                 fields = {options.asked[0] if options.asked else "message": content}
                 text = content_text(content)
                 parts = tuple(content) if isinstance(content, list) else (content,)
-                return Answer(fields, text, tuple(acted), None, reply.extra, parts)
+                return Answer(fields, text, tuple(acted), None, reply.extra, parts, shown.count)
             fields, value = await read(reply.text, options, ctx, f"output:{calls}")
             shown.end(fields)
-            return Answer(fields, reply.text, tuple(acted), value, reply.extra)
+            return Answer(fields, reply.text, tuple(acted), value, reply.extra, (), shown.count)
         except ValueError as error:
             fault = _fault(error, reply)
             if reply.finish in _NO_ANSWER:
