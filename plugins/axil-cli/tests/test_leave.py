@@ -216,3 +216,12 @@ def test_with_logs_as_json_each_line_of_a_worker_is_json(flow, home):
     warned, ready = (json.loads(line) for line in done.stderr.splitlines())
     assert (warned["level"], ready["level"]) == ("warning", "info")
     assert "AX138" in warned["message"]
+
+
+def test_a_status_that_no_run_has_is_refused(axil, begun):
+    begun()
+    for doing in ("list", "prune"):
+        refused = axil("runs", doing, "--status", "faild")
+        assert refused.code == 2
+        assert "invalid choice: 'faild'" in refused.err
+        assert axil("runs", doing, "--status", "failed", "--status", "parked").code == 0

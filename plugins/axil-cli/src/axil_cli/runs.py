@@ -57,6 +57,7 @@ _AT_ONCE: Final = 1000
 _BATCH_SECONDS: Final = 0.05
 """The time that a transaction which forgets runs is to take."""
 _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled", "parked")
+_STATUSES: Final = ("running", "done", *_OPEN)
 
 
 class Runs:
@@ -85,6 +86,7 @@ class Runs:
             "--status",
             action="append",
             default=[],
+            choices=_STATUSES,
             help="only those with this status; may be repeated",
         )
         listing.add_argument(
@@ -193,6 +195,7 @@ class Runs:
             "--status",
             action="append",
             default=[],
+            choices=_STATUSES,
             help="those with this status; done. May be repeated",
         )
         pruning.add_argument(
