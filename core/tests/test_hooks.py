@@ -384,7 +384,7 @@ def test_a_hook_that_does_not_exist_or_lacks_an_argument_is_refused(is_named):
     class Greedy:
         @hookimpl
         def run_started(self, weather):
-            """The hook has no such argument."""
+            """Ask for what the hook does not give."""
 
     for plugin, fault in (Misspelt(), "unknown hook 'run_begun'"), (Greedy(), "weather"):
         with pytest.raises(PluginContract, match=r"AX305.*does not fit.*run_started") as caught:

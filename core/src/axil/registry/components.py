@@ -82,7 +82,7 @@ def _misfits(
             yield _unknown(key, named, where)
     for name, parameter in named.items():
         if parameter.default is parameter.empty and name not in arguments:
-            hint = "Its class has no Config: settings are parameters." if name == "config" else ""
+            hint = "Its class has no Config: settings are parameters." * (name == "config")
             yield Problem("AX132", str(where), f'the key "{name}" is missing.', hint)
 
 

@@ -121,9 +121,7 @@ class Registry:
         first question that meets it.
         """
         self.unread: dict[str, dict[str, None]] = {}
-        """Groups that begin as those of axil and are of no kind, by distribution; known after the
-        first question.
-        """
+        """Groups of axil's form and of no kind, by distribution; known as ``unreadable`` is."""
 
     # -- what there is
 

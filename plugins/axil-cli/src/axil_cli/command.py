@@ -90,14 +90,6 @@ class Session:
 
         return workflow_of(target, self, **reading)
 
-    def lasting_workflow(self, target: str, **reading: Any) -> Workflow:
-        """Return a workflow as ``workflow`` does, for a process that executes runs of it: leave
-        that is missing here is reported, for a run may bring its own.
-        """
-        from axil_cli.wants import opened_for_many
-
-        return opened_for_many(lambda: self.workflow(target, **reading), self)
-
     def reading(self, options: argparse.Namespace) -> dict[str, Any]:
         """Return arguments of ``axil_files.load``: ``vars`` and ``allow``, from ``--set`` and
         ``--allow``.

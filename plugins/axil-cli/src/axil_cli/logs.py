@@ -43,7 +43,7 @@ def _trace() -> dict[str, str]:
     return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
 
 
-class _Told(io.StringIO):
+class _Reported(io.StringIO):
     """A stream whose lines are records of the log ``axil``."""
 
     def write(self, text: str) -> int:
@@ -60,7 +60,7 @@ def log_as_json(session: Session) -> Session:
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    return replace(session, stderr=_Told())
+    return replace(session, stderr=_Reported())
 
 
 __all__ = ["JsonLines", "log_as_json"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from axil import AxilError, ConfigError, Problem, Workflow
 from axil.plugin import Want, noting_wants, refusals_of
@@ -32,13 +33,13 @@ def opened(
     return _usable(made, refusals_of(wants)), allow
 
 
-def opened_for_many(make: Callable[[], Workflow], session: Session) -> Workflow:
-    """Return the workflow of runs to come, each of which may bring leave of its own: what is asked
-    for when it is used, and missing here, is reported as a warning.
+def opened_for_many(session: Session, target: str, **reading: Any) -> Workflow:
+    """Return the workflow that a target names, for runs to come, each of which may bring leave of
+    its own: what is asked for when it is used, and missing here, is reported as a warning.
 
-    Raises: ConfigError: what is missing to make it; and what ``make`` raises.
+    Raises: ConfigError: what is missing to make it; and what ``session.workflow`` raises.
     """
-    made, wants = _made(lambda _: make(), frozenset())
+    made, wants = _made(lambda _: session.workflow(target, **reading), frozenset())
     workflow = _usable(made, refusals_of(wants, late=False))
     for problem in refusals_of(wants):
         session.tell(f"warning: {problem}")

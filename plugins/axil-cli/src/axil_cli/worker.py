@@ -7,6 +7,7 @@ import asyncio
 import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -20,6 +21,7 @@ from axil_cli.logs import log_as_json
 from axil_cli.probes import answered_probes
 from axil_cli.record import source_of
 from axil_cli.source import TARGET, as_input
+from axil_cli.wants import opened_for_many
 from axil_journals import (
     Bucket,
     Engine,
@@ -83,7 +85,7 @@ class Worker:
         """Execute runs until the process is asked to end."""
         if options.log == "json":
             session = log_as_json(session)
-        read = _workflows(options.targets, options, session, session.lasting_workflow)
+        read = _workflows(options.targets, options, session, partial(opened_for_many, session))
         workflows = [workflow for workflow, _ in read]
         triggers = _triggers(options, session)
         workflows += [workflow for _, _, workflow, _ in triggers]
@@ -307,7 +309,7 @@ def _triggers(
     settings = read_triggers(options.triggers)
     folder: Path = options.triggers.parent
     targets = [_placed(each.workflow, folder) for each in settings.values()]
-    read = _workflows(targets, options, session, session.lasting_workflow)
+    read = _workflows(targets, options, session, partial(opened_for_many, session))
     return [
         (name, each, workflow, origin)
         for (name, each), (workflow, origin) in zip(settings.items(), read, strict=True)

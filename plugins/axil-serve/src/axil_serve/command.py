@@ -22,6 +22,7 @@ from axil_cli import (
     add_watched_arguments,
     bounded_protocol,
     log_as_json,
+    opened_for_many,
     problems_of,
     table_lines,
 )
@@ -174,7 +175,7 @@ class Serve:
         broken: dict[str, list[str]] = {}
         for target in _targets(options.targets):
             try:
-                workflow: Workflow = session.lasting_workflow(target, **reading)
+                workflow: Workflow = opened_for_many(session, target, **reading)
                 name = _name(target, workflow.plan.graph.spec.id)
             except AxilError as error:
                 if target in options.targets:
