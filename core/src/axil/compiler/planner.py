@@ -462,8 +462,7 @@ class _Draft:
             message = (
                 f'"{name}" is not a node: it has no run and no adapted, and it cannot be called.'
             )
-            hint = "Give a class with run, or a function; an entry point is package:Name."
-            raise PluginContract(message, where=node.where, hint=hint)
+            raise PluginContract(message, where=node.where, hint="Give a class with run.")
         return body_of(kind, rules)
 
     def _wrapped(self, node: NodeSpec, vertex: ResolvedNode) -> ResolvedNode:
@@ -480,8 +479,7 @@ class _Draft:
             )
             if wrapper is not None and not hasattr(wrapper, "wrap"):
                 message = f'"{use.type}" is not a wrapper: it has no wrap.'
-                hint = "Give a class with wrap; an entry point is package:Name."
-                raise PluginContract(message, where=at, hint=hint)
+                raise PluginContract(message, where=at, hint="Give a class with wrap.")
             if wrapper is not None:
                 info = NodeInfo(
                     name=node.id,
