@@ -39,6 +39,15 @@ def test_arguments_that_do_not_fit_are_named():
         make_component(Plain, ["a"])
 
 
+def test_a_config_that_no_class_describes_is_an_error_of_the_class():
+    class Unsaid:
+        def __init__(self, config: Any) -> None:
+            self.config = config
+
+    with pytest.raises(ConfigError, match=r"AX132 w: .*Its class has no Config"):
+        make_component(Unsaid, {}, "w")
+
+
 def test_an_argument_that_a_base_class_does_not_take_is_named():
     class Handing(Plain):
         def __init__(self, c: int = 0, **options: Any) -> None:

@@ -6,7 +6,6 @@ import contextlib
 import inspect
 import logging
 
-import pluggy
 import pytest
 
 from axil import Graph, RootGraph, hookimpl
@@ -15,7 +14,7 @@ from axil.compiler.planner import CompileOptions
 from axil.contract.decisions import DECIDING_HOOKS
 from axil.contract.hooks import Hooks, hook_manager
 from axil.contract.observers import OBSERVER_HOOKS, PARAMETERS, Observers
-from axil.errors import Problem, SpecError
+from axil.errors import PluginContract, Problem, SpecError
 from axil.runtime.run import run_sync
 from axil_journals import MemoryJournal
 from axil_testing.specs import graph, workflow
@@ -375,15 +374,23 @@ def test_plan_compiled_receives_the_plan():
     assert flow.plan is plans[0]
 
 
-def test_a_hook_that_does_not_exist_is_refused_when_it_is_checked():
-    class Wrong:
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_hook_that_does_not_exist_or_lacks_an_argument_is_refused(is_named):
+    class Misspelt:
         @hookimpl
         def run_begun(self):
             """There is no such hook."""
 
-    made = hook_manager([Wrong()])
-    with pytest.raises(pluggy.PluginValidationError):
-        made.check_pending()
+    class Greedy:
+        @hookimpl
+        def run_started(self, weather):
+            """Ask for what the hook does not give."""
+
+    for plugin, fault in (Misspelt(), "unknown hook 'run_begun'"), (Greedy(), "weather"):
+        with pytest.raises(PluginContract, match=r"AX305.*does not fit.*run_started") as caught:
+            hook_manager([plugin], ["mine"] if is_named else [])
+        assert fault in str(caught.value)
+        assert ('"mine"' if is_named else type(plugin).__name__) in str(caught.value)
 
 
 def test_a_root_graph_may_be_given_its_hooks():

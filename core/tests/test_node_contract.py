@@ -76,5 +76,5 @@ def test_what_a_component_has_is_read_once():
 
 def test_what_has_nothing_to_run_is_no_node():
     assert not NodeContract.of(3).is_node
-    with pytest.raises(SpecError, match="is not a node"):
+    with pytest.raises(SpecError, match=r"is not a node.*Give a class with run"):
         graph(type("Empty", (), {})())

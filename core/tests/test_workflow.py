@@ -227,9 +227,13 @@ def test_watching_does_not_change_a_run():
 
 
 def test_resume_refuses_a_run_that_the_journal_does_not_know():
+    journal = MemoryJournal()
     with pytest.raises(JournalError) as error:
-        asyncio.run(ECHO.resume("nobody", journal=MemoryJournal()))
+        asyncio.run(ECHO.resume("nobody", journal=journal))
     assert error.value.id == "AX503"
+    with pytest.raises(JournalError, match="AX503"):
+        ECHO.invoke({}, journal=journal, run_id="nobody", resuming=True)
+    assert journal.runs() == []
 
 
 def test_resume_refuses_a_run_of_another_graph():

@@ -13,8 +13,8 @@ BUDGETS = {
     "spec": (931, 6),  # limits that hold those of what is around; digests; kinds; quick data
     "patterns": (515, 5),  # a bounded engine, schemas that use it, and types of settings
     "settings": (2270, 12),  # decoding, secrets, callers' own, grants and enforcement, policy
-    "registry": (920, 5),  # types; deprecations; metadata of distributions; extras of components
-    "contract": (2101, 12),  # types; secrets in pieces; what observers receive; known messages
+    "registry": (922, 5),  # types; deprecations; metadata of distributions; extras; stray groups
+    "contract": (2116, 12),  # types; secrets; what observers receive; hook plugins that do not fit
     "typed": (1450, 5),  # schemas of models, reducers, views of a typed state, known messages
     "compiler": (2804, 11),  # types; folding; fields of states and ends; formatters; shared bodies
     "dependencies": (470, 4),  # from graph to graph; settings that name components; versions

@@ -39,6 +39,30 @@ def test_a_reply_that_is_looked_over_is_asked_for_again_with_itself():
     assert then == [*first, ("assistant", "draft"), ("user", "Shorter!")]
 
 
+def test_a_reply_that_is_looked_over_does_not_count_where_it_was_shown():
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    model = Scripted([{"tool_calls": [{"name": "look"}]}, "a draft", "final"])
+    g = writer(model, thinking=Reflection(after="Shorter!"), tools=[look])
+    counted: list[Any] = []
+
+    async def watch() -> None:
+        async for event in g.stream({"topic": "x"}):
+            if event.kind == "chunk" and event.data["kind"] == "reset":
+                del counted[len(counted) - event.data["chunks"] :]
+            elif event.kind == "chunk":
+                counted.append(event.data)
+
+    asyncio.run(watch())
+    assert [each["kind"] for each in counted if each["kind"] != "text"] == [
+        "tool_call",
+        "tool_result",
+    ]
+    assert "".join(each["text"] for each in counted if each["kind"] == "text") == "final"
+
+
 def test_thoughts_before_a_reply_are_put_before_it():
     model = Scripted(["1. look", "text"])
     assert writer(model, thinking=Reflection(before="Plan first.")).invoke({"topic": "x"})[0] == {

@@ -64,6 +64,21 @@ def test_a_run_that_makes_files_has_a_folder_of_its_own_and_says_so(axil, make):
     assert len(list(Path("axil-runs").iterdir())) == 2
 
 
+def test_each_run_of_a_worker_has_a_folder_of_its_own_also_where_it_is_answered(
+    axil, flow, monkeypatch
+):
+    monkeypatch.setenv("AXIL_JOURNAL", "j")
+    file = flow(["A maker", "B askt"], [{"from": "A", "to": "B"}], end=["B"])
+    for run_id in ("r", ".."):
+        given = ("--input", f"a.txt={run_id}", "--run-id", run_id)
+        assert axil("submit", file, *given).code == 0
+    assert axil("worker", file, "--drain").code == 0
+    made = {path.as_posix(): path.read_text() for path in Path("axil-runs").glob("*/*")}
+    assert made == {"axil-runs/r/a.txt": "r", "axil-runs/%2E%2E/a.txt": ".."}
+    answered = axil("runs", "answer", "r", "yes", "--format", "json").data
+    assert answered["workspace"] == os.path.realpath("axil-runs/r")
+
+
 def test_a_named_folder_is_used_again_and_changes_are_reported(axil, make):
     axil("run", make, "--workspace", "w", "--input", "a=1\nb=1\n.hidden=1\n__pycache__/x=1")
     reported = axil(

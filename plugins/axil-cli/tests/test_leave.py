@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -190,3 +193,35 @@ def test_a_worker_executes_a_run_with_the_leave_that_it_was_submitted_with(
     assert ReplayIndex(recorded()).ended.data["status"] == "done"
     assert ReplayIndex(recorded("q")).ended is None
     assert "run q was interrupted: AX700 --allow-code" in caplog.text
+
+
+def test_a_worker_warns_of_leave_that_it_lacks_and_executes_runs_that_bring_theirs(
+    axil, flow, home
+):
+    file = flow([{"id": "a", "type": "python", "config": {"code": "print(1)"}}])
+    assert axil("submit", file, "--input", "hi", "--run-id", "r", "--allow", "code").code == 0
+    worked = axil("worker", file, "--drain")
+    assert worked.code == 0
+    assert "warning: AX138" in worked.err
+    assert "--allow code" in worked.err
+    assert ReplayIndex(recorded()).ended.data["status"] == "done"
+    assert "warning" not in axil("worker", file, "--drain", "--allow", "code").err
+
+
+def test_with_logs_as_json_each_line_of_a_worker_is_json(flow, home):
+    file = flow([{"id": "a", "type": "python", "config": {"code": "print(1)"}}])
+    start = "import sys; from axil_cli.main import main; sys.exit(main(sys.argv[1:]))"
+    words = [sys.executable, "-c", start, "worker", file, "--drain", "--log", "json"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+    warned, ready = (json.loads(line) for line in done.stderr.splitlines())
+    assert (warned["level"], ready["level"]) == ("warning", "info")
+    assert "AX138" in warned["message"]
+
+
+def test_a_status_that_no_run_has_is_refused(axil, begun):
+    begun()
+    for doing in ("list", "prune"):
+        refused = axil("runs", doing, "--status", "faild")
+        assert refused.code == 2
+        assert "invalid choice: 'faild'" in refused.err
+        assert axil("runs", doing, "--status", "failed", "--status", "parked").code == 0

@@ -126,6 +126,29 @@ def test_a_broken_command_costs_only_itself(capsys, flow):
     assert capsys.readouterr().err.startswith("error: AX304 ")
 
 
+class Breaks:
+    """Looks something up that is not there."""
+
+    def configure(self, parser):
+        """It has no options."""
+
+    def run(self, options, session):
+        return {}["the key"]
+
+
+def test_what_a_plugins_command_did_not_expect_names_the_plugin(axil, registry, monkeypatch):
+    registry.register("commands", "breaks", Breaks, "acme-tools")
+    assert axil("breaks") == (
+        Exit.MISUSE,
+        "",
+        "error: AX300 the command \"breaks\" of acme-tools failed (KeyError: 'the key'). "
+        "Report it to the plugin's owner; AXIL_DEBUG=1 prints the traceback.\n",
+    )
+    monkeypatch.setenv("AXIL_DEBUG", "1")
+    with pytest.raises(KeyError):
+        axil("breaks")
+
+
 @pytest.mark.parametrize(
     "options", [["--no-plugins"], ["--only-plugins", "axil-cli"], ["--only-plugins", "axil-core"]]
 )
@@ -192,6 +215,14 @@ def test_a_reader_that_leaves_early_is_seen_in_the_exit_code(flow):
 # --------------------------------------------------------------------------------------------------
 
 
+class Misspelt:
+    """Means to count the nodes that fire."""
+
+    @hookimpl
+    def node_finish(self):
+        raise AssertionError("there is no such hook")
+
+
 class Counter:
     """Says what fired."""
 
@@ -204,6 +235,7 @@ class Counter:
 def hooked(registry):
     registry.register("hooks", "counter", Counter)
     registry.register("hooks", "nothing", object())
+    registry.register("hooks", "misspelt", Misspelt)
     return registry
 
 
@@ -224,7 +256,9 @@ def test_a_hook_plugin_that_is_not_one_is_reported(axil, flow, hooked):
     assert axil("--hook", "countre", "run", flow(["a echo"])).err.startswith(
         'error: AX301 unknown hook plugin "countre". Did you mean'
     )
-    assert axil("--hook", "nothing", "run", flow(["a echo"])).err.startswith("error: AX305 ")
+    for name in ("nothing", "misspelt"):
+        refused = axil("--hook", name, "run", flow(["a echo"])).err
+        assert refused.startswith(f'error: AX305 the hook plugin "{name}" ')
 
 
 def test_what_is_wrong_in_the_same_way_at_several_places_is_reported_once():

@@ -221,8 +221,8 @@ def test_a_body_that_stopped_at_its_own_question_is_not_uncertain():
 
     journal = MemoryJournal()
     flow = workflow([node("mail", body, mode="async", effects="external")], ["in mail", "mail out"])
-    for _ in range(3):
-        paused = run(flow, run_id="r", journal=journal, resuming=True)
+    for is_known in (False, True, True):
+        paused = run(flow, run_id="r", journal=journal, resuming=is_known)
         assert [question.text for question in paused.questions] == ["to whom?"]
     done = run(
         flow, run_id="r", journal=journal, resuming=True, answers={paused.questions[0].id: "Ada"}

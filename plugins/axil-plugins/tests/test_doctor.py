@@ -92,6 +92,18 @@ def test_what_is_wrong_with_metadata_is_found(world, axil, check, make):
     assert {each["distribution"] for each in found} == {"acme-a"}
 
 
+def test_a_group_that_nothing_reads_is_found_and_the_one_that_is_meant(world, axil):
+    world.distribution("acme-a", nodez={"acme.tick": "m:T"})
+    (found,) = findings(doctor(axil), "group")
+    assert (found["severity"], found["distribution"]) == ("error", "acme-a")
+    assert "the group axil.nodez, which nothing reads" in found["message"]
+    assert found["fix"] == 'Did you mean "axil.nodes"?'
+    for action in ("show", "test", "doctor"):
+        said = axil("plugins", action, "acme-a").err
+        assert said.startswith('error: AX301 "acme-a" registers no component: ')
+        assert 'Did you mean "axil.nodes"?' in said
+
+
 def test_a_manifest_that_describes_something_else_is_found(world, axil):
     world.distribution("acme-a", nodes={"acme.tock": "acme_a:T"}, plugin={"acme-a": "acme_a"})
     world.package("acme_a", manifest=MANIFEST)

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from axil import RootGraph
-from axil.plugin import keep_secret
+from axil.plugin import JournalError, keep_secret
 from axil_journals import Entry, LocalEngine, answer_entry
 from axil_postgres import PostgresJournal
 from axil_postgres.database import Database
@@ -375,3 +375,14 @@ def test_a_run_follows_one_that_is_released_by_the_same_transaction(journals: Jo
         return list(journal.thread("t"))
 
     assert asyncio.run(go()) == ["first", "second"]
+
+
+def test_a_database_that_cannot_be_opened_is_an_error_with_the_servers_reason(server: Any) -> None:
+    for url, reason in [
+        (server.url.replace("/postgres", "/gone"), 'database "gone" does not exist'),
+        (server.url.replace("axil@", "bob@"), 'role "bob" does not exist'),
+        ("postgresql://axil@127.0.0.1:1/axil", "Connection refused"),
+    ]:
+        with pytest.raises(JournalError, match=reason) as caught:
+            PostgresJournal(url, patience_seconds=0.0).runs()
+        assert caught.value.id == "AX510"

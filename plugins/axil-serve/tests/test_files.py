@@ -238,6 +238,12 @@ def test_files_of_another_caller_do_not_exist(client):
     assert client.delete(f"/v1/files/{mine}").status_code == 404
 
 
+def test_what_curl_sends_as_data_has_the_media_type_of_its_name(client):
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    made = client.post("/v1/files?name=a.csv", content=b"a,b\n", headers=headers).json()
+    assert made["media_type"] == "text/csv"
+
+
 def test_uploads_are_limited_in_size_one_by_one_and_together(client, files):
     parts = (b"x" * 400 for _ in range(3))  # of no stated length
     for content in (b"x" * 1001, parts):

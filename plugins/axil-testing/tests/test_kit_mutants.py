@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from axil import MISSING, Out, Reducer, SpecError, hookimpl
 from axil.plugin import EdgeInput, Fail, JournalError, Retry, Secret, Skip, message, text_of
 from axil_files import Document, parse_json
-from axil_journals import Entry, MemoryJournal
+from axil_journals import Entry, MemoryJournal, Recording
 from axil_testing.kit import (
     ConditionKit,
     FormatterKit,
@@ -907,8 +907,18 @@ class KeepsWhatItRefuses(MemoryJournal):
         return Book(Bent(), super().open(run_id))
 
 
-def test_a_sound_journal_passes():
-    assert broken(JournalKit, MemoryJournal) == {}
+class NoMore(Recording):
+    """A journal with what ``axil_journals.Journal`` names, and nothing else."""
+
+    def __init__(self) -> None:
+        within = MemoryJournal()
+        self.open, self.entries, self.thread = within.open, within.entries, within.thread
+        self.runs, self.forget = within.runs, within.forget
+
+
+@pytest.mark.parametrize("journal", [MemoryJournal, NoMore])
+def test_a_sound_journal_passes(journal):
+    assert broken(JournalKit, journal) == {}
 
 
 @pytest.mark.parametrize(

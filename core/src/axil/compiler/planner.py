@@ -462,7 +462,7 @@ class _Draft:
             message = (
                 f'"{name}" is not a node: it has no run and no adapted, and it cannot be called.'
             )
-            raise PluginContract(message, where=node.where)
+            raise PluginContract(message, where=node.where, hint="Give a class with run.")
         return body_of(kind, rules)
 
     def _wrapped(self, node: NodeSpec, vertex: ResolvedNode) -> ResolvedNode:
@@ -479,7 +479,7 @@ class _Draft:
             )
             if wrapper is not None and not hasattr(wrapper, "wrap"):
                 message = f'"{use.type}" is not a wrapper: it has no wrap.'
-                raise PluginContract(message, where=at)
+                raise PluginContract(message, where=at, hint="Give a class with wrap.")
             if wrapper is not None:
                 info = NodeInfo(
                     name=node.id,

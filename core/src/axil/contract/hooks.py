@@ -5,10 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
 import pluggy
+
+from axil.errors import PluginContract
 
 if TYPE_CHECKING:
     from axil.contract.decisions import Admission, Firing, Outcome, Retry
@@ -137,12 +140,24 @@ class Hooks:
         """React to the end of a run; ``result.status`` says how it ended."""
 
 
-def hook_manager(plugins: Iterable[object] = ()) -> pluggy.PluginManager:
-    """Return a plugin manager with ``plugins`` registered."""
+def hook_manager(plugins: Iterable[object] = (), names: Iterable[str] = ()) -> pluggy.PluginManager:
+    """Return a plugin manager with ``plugins`` registered, under ``names`` if there are some.
+
+    Raises: PluginContract (AX305): one implements a hook that there is not, or asks it for an
+        argument that it has not.
+    """
     made = pluggy.PluginManager(PROJECT)
     made.add_hookspecs(Hooks)
-    for plugin in plugins:
-        made.register(plugin)
+    for plugin, name in zip_longest(plugins, names):
+        shown = f'"{name}"' if name else getattr(plugin, "__name__", type(plugin).__name__)
+        try:
+            made.register(plugin, name)
+            made.check_pending()
+        except pluggy.PluginValidationError as error:
+            why = str(error).splitlines()[-1].partition(" in plugin ")[0]
+            message = f"the hook plugin {shown} does not fit the hooks: {why}."
+            hooks = ", ".join(each for each in vars(Hooks) if not each.startswith("_"))
+            raise PluginContract(message, hint=f"There are: {hooks}.") from error
     return made
 
 

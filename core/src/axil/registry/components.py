@@ -82,7 +82,8 @@ def _misfits(
             yield _unknown(key, named, where)
     for name, parameter in named.items():
         if parameter.default is parameter.empty and name not in arguments:
-            yield Problem("AX132", str(where), f'the key "{name}" is missing.')
+            hint = "Its class has no Config: settings are parameters." * (name == "config")
+            yield Problem("AX132", str(where), f'the key "{name}" is missing.', hint)
 
 
 def _unknown(key: str, known: Collection[str], where: str | Place) -> Problem:

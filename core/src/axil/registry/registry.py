@@ -121,6 +121,8 @@ class Registry:
         """Distributions whose metadata or manifest is broken, with the reason; known after the
         first question that meets it.
         """
+        self.unread: dict[str, dict[str, None]] = {}
+        """Groups of axil's form and of no kind, by distribution; known as ``unreadable`` is."""
 
     # -- what there is
 
@@ -464,10 +466,11 @@ class Registry:
                 kind, major = groups.get(entry.group) or groups.setdefault(
                     entry.group, kind_of_group(entry.group)
                 )
-                if kind not in COMPONENT_KINDS and kind != MANIFEST:
-                    continue
                 dist = entry.dist
                 identity = known.get(id(dist)) or known.setdefault(id(dist), identity_of(dist))
+                if kind not in COMPONENT_KINDS and kind != MANIFEST:
+                    self.unread.setdefault(identity[0], {})[entry.group] = None
+                    continue
                 self._dists.setdefault(identity[0], dist)
                 if kind == MANIFEST:
                     self._packages.setdefault(identity[0], entry.value)

@@ -85,7 +85,7 @@ def schema_of(model: Any, *, resolve: Resolve | None = None) -> Schema:
         declared, view, config = _of_typed_dict(model), StateView, _config(model)
     else:
         message = f"a state's schema is a pydantic model or a TypedDict; found {model!r}."
-        raise SpecError(Problem("AX153", "", message, "Give the class, not an instance."))
+        raise SpecError(Problem("AX153", "", message, "Give a class derived from one of them."))
     schema = _schema(model.__name__, declared, view, config, resolve or _resolved)
     if resolve is None:
         _made[model] = schema

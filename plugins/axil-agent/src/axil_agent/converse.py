@@ -105,6 +105,8 @@ class Answer:
     """The data that the model wants back with the reply."""
     parts: tuple[Mapping[str, Any], ...] = ()
     """The reply with the images and recordings that the model made; empty if there are none."""
+    shown: int = 0
+    """The chunks with which it was shown."""
 
     def messages(self) -> list[Message]:
         """Return the calls of tools, and the reply, as messages of a conversation.
@@ -342,7 +344,7 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
             continue
         if not answer.parts:
             shown.end(answer.fields)
-        return replace(answer, acted=tuple(acted))
+        return replace(answer, acted=tuple(acted), shown=shown.count)
 
 
 def check_turns(turns: int, options: ChatOptions, faults: Sequence[str]) -> None:
@@ -384,7 +386,8 @@ def _fault_to_repair(error: ValueError, reply: Reply, repairs: int, options: Cha
         hint = "Asking again would not help; change what is asked."
         raise ReplyError("AX805", message, hint, options.where) from error
     if repairs >= options.max_repairs:
-        message = f"no reply of {repairs + 1} could be used. The last fault: {fault}"
+        last = fault.rstrip(".")
+        message = f"no reply of {repairs + 1} could be used. The last fault: {last}."
         hint = "Make the task easier, or choose another formatter."
         raise ReplyError("AX652", message, hint, options.where) from error
     return fault

@@ -106,6 +106,8 @@ async def converse_with_thinking(
         again = await each.after(messages, answer.text) if hasattr(each, "after") else None
         if again is not None:
             acted = answer.acted
+            if answer.shown:  # another reply comes in its place
+                ctx.emit({"kind": "reset", "chunks": answer.shown})
             answer = replace(await converse(again, replace(options, tools={}), ctx), acted=acted)
     return answer
 

@@ -12,6 +12,7 @@ _SUBJECTS = {
         "progress": "Progress",
         "record": "find_run",
         "worker": "Submit Worker add_watched_arguments",
+        "wants": "opened_for_many",
         "logs": "log_as_json",
         "probes": "answered_probes",
     },

@@ -21,6 +21,7 @@ from axil_cli.plain import as_json as as_json, table_lines as table_lines
 from axil_cli.probes import answered_probes as answered_probes
 from axil_cli.progress import Progress as Progress
 from axil_cli.record import find_run as find_run
+from axil_cli.wants import opened_for_many as opened_for_many
 from axil_cli.worker import (
     Submit as Submit,
     Worker as Worker,

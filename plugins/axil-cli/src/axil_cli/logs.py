@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from axil.plugin import without_secrets
+from axil_cli.command import Session
 from axil_journals import current_run_id
 
 
@@ -40,11 +43,24 @@ def _trace() -> dict[str, str]:
     return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
 
 
-def log_as_json() -> None:
-    """Write all logs of this process to the standard error as JSON lines, from ``info`` on."""
+class _Reported(io.StringIO):
+    """A stream whose lines are records of the log ``axil``."""
+
+    def write(self, text: str) -> int:
+        for line in text.splitlines():
+            level = logging.WARNING if line.startswith("warning: ") else logging.INFO
+            logging.getLogger("axil").log(level, "%s", line.removeprefix("warning: "))
+        return len(text)
+
+
+def log_as_json(session: Session) -> Session:
+    """Write all logs of this process to the standard error as JSON lines, from ``info`` on; the
+    session that is returned tells what it has to tell there, too.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    return replace(session, stderr=_Reported())
 
 
 __all__ = ["JsonLines", "log_as_json"]

@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
-from axil import AxilError, ConfigError
+from axil import AxilError, ConfigError, PluginError
 from axil.plugin import (
     KERNEL,
     Component,
@@ -141,6 +141,7 @@ def _execute(arguments: list[str], program: str) -> int:
             ):
                 if extra and not getattr(command, "prepares_options", False):
                     within.enter_context(here.launch(options.command))
+                within.enter_context(_blamed(registry, options.command))
                 return command.run(given, here)
         except AxilError as error:
             if refuse := getattr(command, "refuse", None):
@@ -274,21 +275,41 @@ def _command(registry: Registry, name: str) -> Command:
     return command
 
 
+@contextmanager
+def _blamed(registry: Registry, name: str) -> Generator[None]:
+    """Within it, what a plugin's command did not expect is an error that names the plugin.
+
+    Raises: PluginError (AX300).
+    """
+    try:
+        yield
+    except (AxilError, BrokenPipeError, Unwritten):
+        raise
+    except Exception as error:
+        known = registry.candidates("commands")
+        plugin = next((f"{each}" for each in known if each.name == name and each.distribution), "")
+        if is_debugging() or not plugin or plugin.startswith("axil-"):
+            raise
+        why = f"{type(error).__name__}: {error}"
+        message = f'the command "{name}" of {plugin} failed ({why}).'
+        hint = "Report it to the plugin's owner; AXIL_DEBUG=1 prints the traceback."
+        raise PluginError(message, hint=hint) from error
+
+
 def _hooks(registry: Registry, wanted: Sequence[str]) -> Any:
     """Return a manager with the hook plugins that the settings and ``--hook`` name; None: none.
 
-    Raises: UnknownComponent and its kin: it cannot be had; PluginContract: it implements no hook.
+    Raises: UnknownComponent and its kin: it cannot be had; PluginContract: it implements no hook,
+        or one that there is not.
     """
     names = list(dict.fromkeys((*Policy.in_force(folder=".").hooks, *wanted)))
     if not names:
         return None
     from axil.plugin import hook_manager
 
-    made = hook_manager()
-    for name in names:
-        found: Any = registry.resolve("hooks", name)
-        plugin = found() if isinstance(found, type) else found
-        made.register(plugin, name)
+    found: dict[str, Any] = {name: registry.resolve("hooks", name) for name in names}
+    made = hook_manager((f() if isinstance(f, type) else f for f in found.values()), found)
+    for name, plugin in made.list_name_plugin():
         if not made.get_hookcallers(plugin):
             raise PluginContract(
                 f'the hook plugin "{name}" implements no hook.',

@@ -29,7 +29,7 @@ from axil_cli.picture import (
 from axil_cli.plain import as_json, plain
 from axil_cli.record import find_run
 from axil_cli.run import answers_in, watched
-from axil_cli.runs_arguments import add_runs_arguments
+from axil_cli.runs_arguments import OPEN, add_runs_arguments
 from axil_cli.source import as_data, as_input, check_breaks, settings, with_breaks
 from axil_cli.upkeep import examine, prune, repair
 from axil_cli.wants import opened
@@ -52,7 +52,6 @@ from axil_journals import (
 
 _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
 """The form of ids of questions: the activation, and the number of the question in it."""
-_OPEN: Final = ("open", "paused", "failed", "limited", "cancelled", "parked")
 
 
 class Runs:
@@ -335,7 +334,7 @@ class Runs:
         run_id = find_run(journal, options.run)
         info = _info(journal, run_id)
         ended = Entry("ended", data={"status": "cancelled", "error": "it was cancelled"})
-        if info.status not in _OPEN:
+        if info.status not in OPEN:
             if info.status == "running":  # the process that runs it reads its mail
                 journal.post(run_id, ended)
                 session.tell(f"{run_id} is at work; the process that runs it ends it.")

@@ -11,6 +11,9 @@ from axil_cli.folder import RUNS
 from axil_cli.run import add_watching_arguments
 
 Parser = argparse.ArgumentParser
+OPEN: Final = ("open", "paused", "failed", "limited", "cancelled", "parked")
+"""Statuses of runs that have not reached their end."""
+STATUSES: Final = ("running", "done", *OPEN)
 
 
 def add_runs_arguments(parser: Parser) -> list[tuple[Parser, str]]:
@@ -30,6 +33,7 @@ def _list(parser: Parser) -> None:
         "--status",
         action="append",
         default=[],
+        choices=STATUSES,
         help="only those with this status; may be repeated",
     )
     parser.add_argument(
@@ -107,6 +111,7 @@ def _prune(parser: Parser) -> None:
         "--status",
         action="append",
         default=[],
+        choices=STATUSES,
         help="those with this status; done. May be repeated",
     )
     parser.add_argument(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from axil import AxilError, ConfigError, Workflow
+from axil import AxilError, ConfigError, Problem, Workflow
 from axil.plugin import Want, noting_wants, refusals_of
 from axil_cli.command import Session, problems_of
 
@@ -29,12 +30,29 @@ def opened(
     if asks and missing and _consents(wants, len(missing), file, session):
         allow |= missing
         made, wants = _made(make, allow)
-    if refused := refusals_of(wants):
+    return _usable(made, refusals_of(wants)), allow
+
+
+def opened_for_many(session: Session, target: str, **reading: Any) -> Workflow:
+    """Return the workflow that a target names, for runs to come, each of which may bring leave of
+    its own: what is asked for when it is used, and missing here, is reported as a warning.
+
+    Raises: ConfigError: what is missing to make it; and what ``session.workflow`` raises.
+    """
+    made, wants = _made(lambda _: session.workflow(target, **reading), frozenset())
+    workflow = _usable(made, refusals_of(wants, late=False))
+    for problem in refusals_of(wants):
+        session.tell(f"warning: {problem}")
+    return workflow
+
+
+def _usable(made: Workflow | AxilError, refused: list[Problem]) -> Workflow:
+    if refused:
         also = problems_of(made) if isinstance(made, AxilError) else ()
         raise ConfigError([*refused, *(each for each in also if each not in refused)])
     if isinstance(made, AxilError):
         raise made
-    return made, allow
+    return made
 
 
 def _made(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -21,6 +21,7 @@ from axil_cli.logs import log_as_json
 from axil_cli.probes import answered_probes
 from axil_cli.record import source_of
 from axil_cli.source import TARGET, as_input
+from axil_cli.wants import opened_for_many
 from axil_journals import (
     Bucket,
     Engine,
@@ -83,8 +84,9 @@ class Worker:
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Execute runs until the process is asked to end."""
         if options.log == "json":
-            log_as_json()
-        workflows = [workflow for workflow, _ in _workflows(options.targets, options, session)]
+            session = log_as_json(session)
+        read = _workflows(options.targets, options, session, partial(opened_for_many, session))
+        workflows = [workflow for workflow, _ in read]
         triggers = _triggers(options, session)
         workflows += [workflow for _, _, workflow, _ in triggers]
         allow = frozenset[str](options.allow)
@@ -110,7 +112,7 @@ class Worker:
                 leave=session.granted,
                 loaded=options.concurrency,
                 **({"queues": queues} if queues else {}),  # of the local engine
-                **_kept_objects(options, journal),
+                **_folders(options, journal),
                 allow=allow,
             )
             watching = [
@@ -156,16 +158,17 @@ def _add_objects(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _kept_objects(options: argparse.Namespace, journal: Any) -> dict[str, Any]:
-    """Return the options of an engine for the files of runs."""
+def _folders(options: argparse.Namespace, journal: Any) -> dict[str, Any]:
+    """Return the options of an engine for the files of runs: each has a folder of its own."""
     if not options.objects:
-        return {}
+        return {"folder_of": _folder}
     objects = RunObjects(Bucket(options.objects), cipher=getattr(journal, "cipher", None))
-    return {"objects": objects, "folder_of": _folder}
+    return {"folder_of": _folder, "objects": objects}
 
 
 def _folder(run_id: str) -> Path:
-    return Path(RUNS, quote(run_id, safe="-_")).resolve()
+    name = quote(run_id, safe="-_")
+    return Path(RUNS, name if name.strip(".") else name.replace(".", "%2E")).resolve()
 
 
 class Submit:
@@ -217,11 +220,11 @@ class Submit:
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Store the run."""
-        ((workflow, origin),) = _workflows([options.target], options, session)
+        ((workflow, origin),) = _workflows([options.target], options, session, session.workflow)
         make = session.registry.resolve("engines", "local", "--engine")
         journal = session.journal(options, "axil submit")
         given = as_input(options.input, workflow.plan.graph.spec.payload)
-        origin, name = _kept_here(origin), workflow.plan.graph.spec.id
+        name = workflow.plan.graph.spec.id
         now = time.time()
         place = Place(
             queue=options.queue,
@@ -232,10 +235,10 @@ class Submit:
             debounce_seconds=options.debounce,
         )
 
-        kept = _kept_objects(options, journal)
+        folders = _folders(options, journal)
 
         async def store() -> str:
-            async with make(journal, [workflow], loaded=0, **kept) as engine:
+            async with make(journal, [workflow], loaded=0, **folders) as engine:
                 return await engine.start(
                     workflow,
                     given,
@@ -283,13 +286,16 @@ async def _serve(
 
 
 def _workflows(
-    targets: list[str], options: argparse.Namespace, session: Session
+    targets: list[str],
+    options: argparse.Namespace,
+    session: Session,
+    workflow_of: Callable[..., Workflow],
 ) -> list[tuple[Workflow, dict[str, Any]]]:
     """Return the workflows of targets, each with what is kept with its runs."""
     reading = session.reading(options)
     found: list[tuple[Workflow, dict[str, Any]]] = []
     for target in targets:
-        workflow = session.workflow(target, **reading)
+        workflow = workflow_of(target, **reading)
         found.append((workflow, session.origin(target, workflow, reading)))
     return found
 
@@ -303,9 +309,9 @@ def _triggers(
     settings = read_triggers(options.triggers)
     folder: Path = options.triggers.parent
     targets = [_placed(each.workflow, folder) for each in settings.values()]
-    read = _workflows(targets, options, session)
+    read = _workflows(targets, options, session, partial(opened_for_many, session))
     return [
-        (name, each, workflow, _kept_here(origin))
+        (name, each, workflow, origin)
         for (name, each), (workflow, origin) in zip(settings.items(), read, strict=True)
     ]
 
@@ -314,11 +320,6 @@ def _placed(target: str, folder: Path) -> str:
     """Return a target as it is found from here; ``folder`` is where a file of it is looked for."""
     place, colon, graph = target.partition(":")
     return f"{folder / place}{colon}{graph}" if (folder / place).is_file() else target
-
-
-def _kept_here(origin: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the origin of a run that a worker executes in this folder."""
-    return {**origin, "workspace": os.getcwd()}
 
 
 __all__ = ["Submit", "Worker"]

@@ -59,6 +59,8 @@ class JournalRecorder:
         self._writer = journal.open(run_id)
         entries = adapt_entries(self._writer.entries, plan, migrate=options.migrate)
         self._replay = replay = ReplayIndex(entries)
+        if options.resuming and replay.header is None:
+            raise unknown_error(run_id)
         self._first = (
             beginning(journal, plan, inputs, values, options)
             if replay.header is None

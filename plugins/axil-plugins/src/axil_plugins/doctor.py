@@ -31,7 +31,7 @@ from axil.plugin import (
 )
 from axil_plugins.advisories import Advisory
 from axil_plugins.closure import source_of
-from axil_plugins.survey import is_ours, rows
+from axil_plugins.survey import is_ours, meant_group, rows
 
 IMPORT_SECONDS: Final = 60.0
 """The seconds that the import of a module may take."""
@@ -85,14 +85,15 @@ _WHY: Final[Mapping[str, str]] = {
     "no-manifest": "Its settings are not known without importing it: why, lock and build cannot "
     "look into them.",
     "stale-manifest": "Tools that do not import read the manifest.",
-    "conflict": "A workflow that asks for the bare name cannot be run: no provider is preferred "
-    "silently.",
+    "conflict": "A workflow, or a command line, that asks for the bare name is refused: no "
+    "provider is preferred silently.",
     "alias": "A file that has the old name gets another component than it had, or none.",
     "blocked-alias": "Who blocked a component wants it blocked under every name.",
     "rule": "A misspelt rule has no effect.",
     "deprecated": "A later version of the distribution does not have it; axil check names the "
     "places that use it (AX327).",
     "spec": "A component of another contract would fail in ways that are hard to understand.",
+    "group": "What is registered there is not there for axil.",
     "name": "Names are lower case letters, digits and _, with the vendor before a dot.",
     "bare-name": "Two distributions that choose one bare name cannot be used together by it.",
     "requirement": "Nothing can be installed by it.",
@@ -236,6 +237,14 @@ def unfitting(registry: Registry) -> Iterator[Finding]:
             name = row["distribution"]
             message = f"{row['kind']}:{row['name']} cannot be used: {row['reason']}."
             yield _finding("spec", name, message, install_advice(KERNEL, name, how="upgrade"))
+
+
+def groups(registry: Registry) -> Iterator[Finding]:
+    """Yield groups of entry points that nothing reads."""
+    for name, strays in registry.unread.items():
+        for group in strays:
+            message = f"its entry points are in the group {group}, which nothing reads."
+            yield _finding("group", name, message, meant_group(group))
 
 
 def names(registry: Registry) -> Iterator[Finding]:
@@ -388,6 +397,7 @@ CHECKS: Final[Sequence[Check]] = (
     rules,
     deprecated,
     unfitting,
+    groups,
     names,
     requirements,
     duplicates,

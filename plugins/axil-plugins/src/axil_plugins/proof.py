@@ -14,6 +14,7 @@ from axil import PluginError
 from axil.plugin import Registry, UnknownComponent, install_advice
 from axil_cli import Exit, Session
 from axil_plugins.manifests import as_text, manifest_of, place_of
+from axil_plugins.survey import installed_name
 
 KIT = "axil_testing"
 LONGEST_SECONDS = 900.0
@@ -29,6 +30,7 @@ def prove(distribution: str, session: Session, *, as_data: bool = False) -> int:
             "the conformance kit is not installed.",
             hint=f"It is provided by axil-testing: {install_advice('axil-testing')}",
         )
+    installed_name(distribution, session.registry)
     form = "json" if as_data else "text"
     # -P: the folder has no part in it
     command = [sys.executable, "-P", "-m", f"{KIT}.kit.whole", distribution, "--format", form]

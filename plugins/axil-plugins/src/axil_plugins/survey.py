@@ -127,13 +127,23 @@ def requirements(registry: Registry) -> list[str]:
     return [f"{name}=={version}" for name, version in registry.plugins().items() if version]
 
 
+def meant_group(group: str) -> str:
+    """Return a hint about the group that one that nothing reads should be."""
+    known = [f"axil.{kind}" for kind in COMPONENT_KINDS]
+    return did_you_mean(group, known) or f"Groups: {', '.join(known)}."
+
+
 def installed_name(name: str, registry: Registry) -> str:
     """Return the canonical name of an installed plugin. Raises: UnknownComponent: it is not
-    installed; the hint names the plugin, or the components, that are meant.
+    installed, or registers nothing; the hint names what is meant.
     """
     wanted, installed = canonical_name(name), registry.plugins()
     if wanted in installed:
         return wanted
+    if strays := registry.unread.get(wanted):
+        group = next(iter(strays))
+        message = f'"{name}" registers no component: nothing reads its group {group}.'
+        raise UnknownComponent(message, hint=meant_group(group))
     components = [(row["kind"], row["name"]) for row in rows(registry)]
     known = {*installed, *(each for _, each in components)}
     meant = next(iter(get_close_matches(name, sorted(known), n=1)), "")

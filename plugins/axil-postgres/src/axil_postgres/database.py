@@ -23,7 +23,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 import psycopg
-from psycopg_pool import ConnectionPool
+from psycopg_pool import ConnectionPool, PoolTimeout
 
 from axil.plugin import JournalError
 from axil_journals import ENDED, ChangeSignal
@@ -113,7 +113,7 @@ class Database:
             "options": options,
             "application_name": "axil",
         }
-        self.url = direct_url or url
+        self.url, self._url = direct_url or url, url
         pooled: dict[str, Any] = self._made
         if direct_url:  # another connection for each transaction: nothing belongs to a session
             pooled = {**self._made, "prepare_threshold": None}
@@ -186,12 +186,23 @@ class Database:
 
     def unusable(self, error: BaseException, *, reading: bool) -> JournalError:
         """Return the error for a database that cannot be used."""
+        if isinstance(error, PoolTimeout):
+            error = self._refusal() or error
         why = (str(error) or type(error).__name__).strip().splitlines()[0]
         if reading:
             hint = "Check the address, the rights and whether the server runs."
             return JournalError(f"the database cannot be used: {why}.", id="AX510", hint=hint)
         hint = "Check the server; then resume the run: what was safe before is."
         return JournalError(f"the database cannot be written: {why}.", id="AX512", hint=hint)
+
+    def _refusal(self) -> psycopg.Error | None:
+        """Return why there is no connection, which a pool that waited for one does not say."""
+        given: dict[str, Any] = {**self._made, "connect_timeout": round(_CONNECT_SECONDS)}
+        try:
+            psycopg.connect(self._url, **given).close()
+        except psycopg.Error as error:
+            return error
+        return None
 
     def hold(self) -> int:
         """Return the number of this process as a holder, whose lease is kept from now on."""

@@ -22,6 +22,7 @@ from axil_cli import (
     add_watched_arguments,
     bounded_protocol,
     log_as_json,
+    opened_for_many,
     problems_of,
     table_lines,
 )
@@ -162,8 +163,9 @@ class Serve:
         from axil_serve.guard import Limits
         from axil_serve.service import RunService
 
+        terminal = session
         if options.log == "json":
-            log_as_json()
+            session = log_as_json(session)
         if not options.targets and not options.edit:
             raise Unserved("AX960", "no workflow is named.", "Name one, or a folder with --edit.")
         reading = session.reading(options)
@@ -207,7 +209,7 @@ class Serve:
                 sign_in=sign_in,
                 secrets=secrets,
             )
-            _serve(app, options, lambda url: _tell(session, url, token))
+            _serve(app, options, lambda url: _tell(terminal if token else session, url, token))
         finally:
             journal.close()
         return 0
@@ -220,7 +222,7 @@ def _served(options: argparse.Namespace, session: Any, reading: Any) -> dict[str
     broken: dict[str, list[str]] = {}
     for target in _targets(options.targets):
         try:
-            workflow: Workflow = session.workflow(target, **reading)
+            workflow: Workflow = opened_for_many(session, target, **reading)
             name = _name(target, workflow.plan.graph.spec.id)
         except AxilError as error:
             if target in options.targets:

@@ -384,9 +384,12 @@ def _checked(name: str) -> str:
     return name
 
 
+_FORM: Final = "application/x-www-form-urlencoded"
+
+
 def _media_type(name: str, given: str) -> str:
     given = given.partition(";")[0].strip()
-    if _MEDIA_TYPE.fullmatch(given):
+    if _MEDIA_TYPE.fullmatch(given) and given != _FORM:  # which curl sends with any data
         return given
     return mimetypes.guess_type(name)[0] or "application/octet-stream"
 

@@ -21,7 +21,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import (
     AbstractContextManager,
     AsyncExitStack,
@@ -31,6 +31,7 @@ from contextlib import (
 )
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, cast
 
 from temporalio import activity
@@ -108,6 +109,7 @@ class TemporalEngine:
         find: FindWorkflow | None = None,
         around: AroundRun | None = None,
         leave: RunLeave | None = None,
+        folder_of: Callable[[str], Path | None] | None = None,
         loaded: int = 100,
         queue: str = "axil",
         client: Client | None = None,
@@ -124,6 +126,7 @@ class TemporalEngine:
                 workers.
             around: returns the context manager that a run is executed within.
             leave: returns the grants of a run, of its origin and of what all runs are allowed.
+            folder_of: returns the workspace of a run by its id; None: as of the options.
             loaded: how many runs of each version may be at work in this process; 0: it only
                 submits.
             queue: the first part of the names of task queues, workflows and schedules.
@@ -135,7 +138,7 @@ class TemporalEngine:
         self.queue, self.max_loaded = queue, loaded
         self.patience_seconds, self.recheck_seconds = patience_seconds, recheck_seconds
         self._options, self._find, self._given = options, find, client
-        self._around, self._leave = around, leave
+        self._around, self._leave, self._folder_of = around, leave, folder_of
         self._executor = lasting_executor(options)
         self._runs = LocalEngine(
             journal, workflows, find=self._found, loaded=0, recheck_seconds=recheck_seconds
@@ -491,6 +494,8 @@ class TemporalEngine:
             if self._leave is not None:
                 given = frozenset[str](self._options.get("allow", ()))
                 more["allow"] = self._leave(origin, given)
+        if self._folder_of is not None:
+            more["workspace"] = self._folder_of(run_id)
         more["observers"] = [*self._options.get("observers", ()), nodes]
         with within:
             resumed = await resume_run(

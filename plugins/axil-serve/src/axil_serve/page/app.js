@@ -56,7 +56,7 @@ async function route() {
       inbox: () => inbox(isCurrent, leaving),
       evaluations: () => listEvaluations(isCurrent),
       evaluation: (name) => evaluation(name.split(","), isCurrent),
-      edit: async (name) => (await import("/page/editor.js")).edit(name, isCurrent, leaving),
+      edit: async (name) => (await import("./editor.js")).edit(name, isCurrent, leaving),
     }
     const found = Object.keys(places).find((each) => wanted.has(each))
     await (found ? places[found](wanted.get(found)) : listRuns(wanted, isCurrent, leaving))

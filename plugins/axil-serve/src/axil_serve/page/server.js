@@ -20,7 +20,7 @@ export class Server {
   async ask(path, options = {}) {
     const headers = { ...options.headers, authorization: `Bearer ${this.token}` }
     if (options.body) headers["content-type"] = options.type || "application/json"
-    const answer = await fetch(`/v1${path}`, { ...options, headers, cache: "no-store" })
+    const answer = await fetch(`v1${path}`, { ...options, headers, cache: "no-store" })
     if (!answer.ok) {
       const found = await answer.json().catch(() => ({}))
       throw new Refused(answer.status, found.error ? found.error.message : answer.statusText)
