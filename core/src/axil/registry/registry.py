@@ -28,7 +28,6 @@ from axil.errors import (
     format_names,
     nearest,
 )
-from axil.kernel.joins import JOINS
 from axil.registry.installed import EntryPoint, identity_of, installed
 from axil.settings.policy import Policy
 from axil.spec.kinds import (
@@ -353,6 +352,7 @@ class Registry:
         requires: Mapping[str, str],
     ) -> str:
         from axil._installing import install_advice
+        from axil.kernel.joins import JOINS
 
         if found:
             return f"{wanted} does not provide it; {_listed(found)} does."
