@@ -293,16 +293,15 @@ class RunServices:
             return await self._take(activation, step)
         request = step.request() if callable(step.request) else step.request
         asked = None if request is None else _digest(request)[:16]
-        known = (
-            None
-            if activation in self.diverged
-            else recorder.recall(StepDone, activation, step.name)
-        )
+        is_same = activation not in self.diverged
+        known = recorder.recall(StepDone, activation, step.name) if is_same else None
         if known is not None:
             if known.request == asked:
                 return known.value
             self.diverged |= {activation}
-        report = await self.begin(activation, step.name) if step.effects == "external" else None
+        report = None
+        if step.effects == "external" or recorder.recall(EffectBegun, activation, step.name):
+            report = await self.begin(activation, step.name)
         value = await self._take(activation, step) if report is None else report["output"]
         # a call of a tool is kept with the model's reply that asked for it
         prompt = request if step.kind == "model" and self.options.prompts != "off" else None
