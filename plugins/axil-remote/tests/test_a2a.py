@@ -381,6 +381,34 @@ def test_a_task_that_is_not_waited_for_any_more_is_cancelled(
         asyncio.run(whole(running))
 
 
+def test_a_message_that_is_sent_again_has_the_id_that_it_had(server: Server):
+    journal, built = MemoryJournal(), graph(A2ANode(server.url)).build()
+    server.clerk.heard.clear()
+
+    async def whole() -> Any:
+        run = built.start("wait", run_id="r", journal=journal)
+        job = asyncio.ensure_future(run.result())
+        async with asyncio.timeout(60):
+            while not server.clerk.heard:  # noqa: ASYNC110  # another thread sets it
+                await asyncio.sleep(0.01)
+        run.cancel()
+        await job
+        [question] = (await built.resume("r", journal=journal)).questions
+        assert question.kind == "uncertain"
+        run = built.start(
+            run_id="r", journal=journal, resuming=True, answers={question.id: "retry"}
+        )
+        job = asyncio.ensure_future(run.result())
+        async with asyncio.timeout(60):
+            while len(server.clerk.heard) < 2:  # noqa: ASYNC110  # another thread sets it
+                await asyncio.sleep(0.01)
+        run.cancel()
+        await job
+
+    asyncio.run(whole())
+    assert len({id for *_, id in server.clerk.heard}) == 1
+
+
 def test_a_task_goes_on_where_its_stream_broke_off(server: Server):
     with serving(breaks=True) as running:
         assert asked(running.url, "hello") == "You said hello."
