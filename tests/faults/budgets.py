@@ -44,7 +44,7 @@ class Metered:
 
 
 class World:
-    """What really happened: a byte for each call that was paid for."""
+    """The calls that were really paid for: a byte for each."""
 
     def __init__(self, path: Path, left: int = 1 << 30) -> None:
         self.path, self.left = path, left
@@ -62,8 +62,8 @@ class World:
 
 
 def graph(world: World, budget: int) -> RootGraph:
-    """A map of agents side by side, each tried again and with a model that stands in, and a loop
-    with one, within a budget of its own.
+    """Return a map of agents side by side, each tried again and with a model that stands in, and a
+    loop with one, within a budget of its own.
     """
 
     def model() -> Any:
@@ -96,7 +96,7 @@ def graph(world: World, budget: int) -> RootGraph:
 
 
 def live(folder: Path, left: int, limit: int, budget: int) -> dict[str, Any]:
-    """Run on, and return what the run came to."""
+    """Run on, and return the status, the tokens and the error."""
     journal = SqliteJournal(folder / "journal")
     limits = Limits(tokens=limit, estimate=Estimator(characters_per_token=1e9))
     made = graph(World(folder / "paid", left), budget)

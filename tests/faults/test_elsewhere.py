@@ -75,7 +75,7 @@ def shop() -> Iterator[Shop]:
 
 @contextmanager
 def process(kind: str, folder: Path, url: str, way: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process in which the agent runs; it is gone at the end."""
+    """Run the agent in a process, which is gone at the end."""
     command = [sys.executable, "-m", "tests.faults.elsewhere", kind, str(folder), url, way]
     root = Path(__file__).parents[2]
     with subprocess.Popen(command, cwd=root, stderr=subprocess.PIPE) as child:
@@ -124,7 +124,7 @@ class Heir:
 
     @property
     def shown(self) -> list[Any]:
-        """What the model was shown of the calls, and the calls that it had made."""
+        """The results that the model was shown, one for each call that it had made."""
         assert len(self.model.requests) == 1
         _, *messages = [m for m in self.model.requests[0].messages if m["role"] != "system"]
         asked, *results = messages

@@ -83,7 +83,7 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
     "axil_context/retrieval/vector.py": ("granted", _CAUGHT),
     "axil_context/services/rerankers.py": ("granted", _CAUGHT),
     "axil_agent/replay.py": ("granted", "none: a recording is its user's"),
-    "axil_models/files.py": ("granted", "none: nothing leads out of a workspace"),
+    "axil_models/files.py": ("granted granted", "none: nothing leads out of a workspace"),
     "axil_workspace/folders.py": ("granted", "none: nothing leads out of a workspace"),
     "axil_workspace/process.py": ("granted", "none: the workspace itself is made"),
     "axil_workspace/workspace.py": ("granted", "none: the workspace itself is made"),

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
     os.open not in os.supports_dir_fd, reason="there are no folders by their descriptors"
 )
 _meanwhile: list[Callable[[], None]] = []
-"""What happens at the moment before a file is made."""
+"""The acts at the moment before a file is made."""
 
 
 def _look(event: str, values: tuple[object, ...]) -> None:
