@@ -89,7 +89,8 @@ async def said_by(
             return answer.plain()
     except TimeoutError as error:
         message = f"{place} took longer than {config.timeout_seconds:g} seconds."
-        raise ToolError("AX984", message) from error
+        hint = "It was to be cancelled. Raise timeout_seconds if it may take longer."
+        raise ToolError("AX984", message, hint) from error
     except (A2AClientError, A2AError, httpx.HTTPError) as error:
         message = f"{place} cannot be asked: {str(error)[:500] or type(error).__name__}"
         raise ToolError("AX984", message.rstrip(".") + ".", "Is the agent there?") from error

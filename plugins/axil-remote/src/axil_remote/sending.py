@@ -184,7 +184,9 @@ def unanswered(error: Exception, place: str, seconds: float) -> ToolError:
         return ToolError("AX984", message, "Is the service there?")
     if isinstance(error, httpx2.TimeoutException):
         message = f"{place} took longer than {seconds:g} seconds."
-        return ToolError("AX984", message, f"{may_be}. Raise timeout_seconds if it may.")
+        return ToolError(
+            "AX984", message, f"{may_be}. Raise timeout_seconds if it may take longer."
+        )
     message = f"{place} did not answer: {type(error).__name__}."
     return ToolError("AX984", message, f"{may_be}. Is the service there?")
 
