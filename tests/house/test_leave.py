@@ -76,7 +76,7 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
         "the grants of the sender's file; a function's path only from Python code",
     ),
     "axil_agent/replay.py": ("granted", "none: a recording is its user's"),
-    "axil_models/files.py": ("granted", "none: nothing leads out of a workspace"),
+    "axil_models/files.py": ("granted granted", "none: nothing leads out of a workspace"),
     "axil_models/providers.py": ("granted", _CAUGHT),
     "axil_workspace/folders.py": ("granted", "none: nothing leads out of a workspace"),
     "axil_workspace/process.py": ("granted", "none: the workspace itself is made"),

@@ -173,15 +173,30 @@ def _covered(value: object, pairs: tuple[tuple[str, str], ...]) -> object:
     return value
 
 
-def _replaced(text: str, pairs: tuple[tuple[str, str], ...], *, is_cut: bool = True) -> str:
-    """``is_cut``: the text may have the beginning of a secret alone, which is replaced, too."""
+def text_without_secrets(text: str) -> str:
+    """Return a text with what stands for them in the place of secrets that are written as they are,
+    or wholly as JSON or URLs write them: quicker than ``without_secrets`` for long JSON.
+    """
+    return _replaced(text, _known, is_spelled=False)
+
+
+def _replaced(
+    text: str,
+    pairs: tuple[tuple[str, str], ...],
+    *,
+    is_cut: bool = True,
+    is_spelled: bool = True,
+) -> str:
+    """``is_cut``: the text may have the beginning of a secret alone, which is replaced, too;
+    ``is_spelled``: escapes may be mixed.
+    """
     found = [each for each in pairs if _head(each[0]) in text]
     for secret, shown in found:
         text = text.replace(secret, shown)
     for secret, shown in found if is_cut else ():
         if _head(secret) in text:
             text = _without_cut(text, re.compile(re.escape(_head(secret))), secret, shown)
-    has_escapes = "\\" in text or "%" in text
+    has_escapes = is_spelled and ("\\" in text or "%" in text)
     return _without_spelled(text, pairs, is_cut=is_cut) if has_escapes else text
 
 

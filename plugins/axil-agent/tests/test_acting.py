@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from axil import RootGraph
+from axil.plugin import keep_secret
 from axil_agent import Agent, ContextPolicy, HistoryMemory, Scripted, SingleAgent
 from axil_agent.errors import TurnLimit
 from axil_control import Loop
@@ -412,3 +413,41 @@ def test_what_falls_out_of_a_history_may_be_summarised():
     asked = [r.messages for r in model.requests if r.messages[0]["role"] == "user"]
     assert [len(messages) for messages in asked] == [1, 3, 5, 4]
     assert asked[-1][0]["content"].endswith("they met")
+
+
+@pytest.mark.parametrize("where", ["in a result", "in the input", "in an answer"])
+def test_a_conversation_with_a_secret_goes_on_where_it_paused(where):
+    """A journal does not have the secret; what was asked is the same all the same."""
+    secret = f'canary-{len(where)}-"q" é/'
+    keep_secret(secret, "${CANARY}")
+
+    def look() -> str:
+        looked.append(1)
+        return f"it is {secret}" if where == "in a result" else "it is there"
+
+    async def ask(ctx: Any) -> Any:
+        return await ctx.ask("which?")
+
+    def graph(model: Scripted) -> Any:
+        made = RootGraph("g")
+        made.create_node(Agent, name="w", model=model, tools=[look, ask])
+        made.edge_from_entry("w")
+        made.edge_to_exit("w", ["o"])
+        return made.build()
+
+    async def whole() -> Any:
+        given = f"it is {secret}" if where == "in the input" else "?"
+        paused = await graph(Scripted(calls)).run({"message": given}, journal=journal, run_id="r")
+        for model in (second, last):
+            answer = f"use {secret}" if where == "in an answer" else "that"
+            answers = {paused.questions[0].id: answer}
+            paused = await graph(model).resume("r", journal=journal, answers=answers)
+        return paused
+
+    calls = [{"tool_calls": [{"name": name}]} for name in ("look", "ask", "ask")]
+    looked, journal = list[int](), MemoryJournal()
+    second, last = Scripted(calls[2:]), Scripted(['{"o": 1}'])
+    assert asyncio.run(whole()).output == {"o": 1}
+    assert [len(looked), len(second.requests), len(last.requests)] == [1, 1, 1]
+    roles = [m["role"] for m in last.requests[0].messages if m["role"] != "system"]
+    assert roles == ["user", *["assistant", "tool"] * 3]

@@ -120,6 +120,27 @@ def test_money_is_counted_by_the_prices_of_the_run_and_the_model_that_answered()
     )
 
 
+@pytest.mark.parametrize(
+    ("answered", "cost"),
+    [
+        ("dear", 1.0),
+        ("dear-2026-05-01", 1.0),
+        ("cheap-mini-2026", 0.5),
+        ("somebody", 1.0),  # which of them it is, is not known: not less than it cost
+        ("", 1.0),
+    ],
+)
+def test_of_models_that_stand_in_the_one_that_answered_is_paid(answered, cost):
+    class StandIns(Model):
+        names = ("cheap", "cheap-mini", "dear")
+
+    prices = {"cheap": 1_000, "cheap-mini": 500_000, "dear": 1_000_000}
+    pricing = Pricing(models={name: Price(input=each, output=0) for name, each in prices.items()})
+    reply = Reply(text="fine", usage=Usage(input_tokens=1), model=answered)
+    result = run(fan(StandIns(reply), 1), limits=Limits(pricing=pricing))
+    assert result.usage.cost == pytest.approx(cost)
+
+
 def test_a_reply_that_was_recorded_is_counted_once():
     """The run pauses between two calls of one firing; what the first used was journaled with it."""
     question = Reply(

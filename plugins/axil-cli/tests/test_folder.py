@@ -438,24 +438,39 @@ def test_two_that_attach_at_once_are_both_admitted_and_a_full_disk_is_reported(
     (tmp_path / "b").write_text("2")
     replace = os.replace
 
-    def meanwhile(source: Any, target: Any) -> None:
+    def meanwhile(source: Any, target: Any, **places: Any) -> None:
         if Path(target).name == "attachments.json":
             monkeypatch.setattr(os, "replace", replace)
             RunFolder("w", "other").attach(["b"])
-        replace(source, target)
+        replace(source, target, **places)
 
     monkeypatch.setattr(os, "replace", meanwhile)
     RunFolder("w", "r").attach(["a"])
     assert {path.name for path in Path("w/attachments").iterdir()} == {"a", "b"}
 
-    def full(self: Path, *given: Any, **more: Any) -> int:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def full(source: Any, target: Any, **places: Any) -> None:
+        if Path(target).name == "attachments.json":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target, **places)
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(os, "replace", full)
     done = axil("run", make, "--workspace", "w", "--attach", "a")
     assert done.code == 2
     assert "No space left on device" in done.err
     assert [path.name for path in Path("w/.axil").iterdir()] == ["attachments.json"]
+
+
+@pytest.mark.parametrize("link", ["attachments", ".axil"])
+def test_nothing_is_attached_by_a_link_that_an_earlier_run_left(axil, make, tmp_path, link):
+    elsewhere, workspace = tmp_path / "elsewhere", tmp_path / "w"
+    elsewhere.mkdir()
+    workspace.mkdir()
+    (workspace / link).symlink_to(elsewhere)
+    (tmp_path / "a").write_text("1")
+    done = axil("run", make, "--workspace", str(workspace), "--attach", str(tmp_path / "a"))
+    assert done.code == 2
+    assert "AX700" in done.err
+    assert list(elsewhere.iterdir()) == []
 
 
 def test_runs_are_looked_for_in_a_folder_that_is_there(axil, tmp_path, monkeypatch):

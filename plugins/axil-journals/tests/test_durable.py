@@ -4,6 +4,7 @@ record of long loops.
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 from typing import Any
@@ -228,6 +229,62 @@ def test_a_body_that_stopped_at_its_own_question_is_not_uncertain():
         flow, run_id="r", journal=journal, resuming=True, answers={paused.questions[0].id: "Ada"}
     )
     assert (done.output, sent) == ({"to": "Ada"}, ["Ada"])
+
+
+def test_a_question_of_one_step_says_nothing_of_another_that_was_at_work():
+    posted: list[int] = []
+
+    async def post() -> int:
+        posted.append(1)
+        while "asked" not in [entry.kind for entry in tape.lines]:  # noqa: ASYNC110  # no event
+            await asyncio.sleep(0)
+        if len(posted) == 1:
+            raise KeyboardInterrupt
+        return 2
+
+    async def body(task: Any, ctx: Any) -> Out:
+        async def ask() -> Any:
+            return await ctx.ask("which shelf?")
+
+        posting = ctx.step("post", post, effects="external")
+        asking = ctx.step("ask", ask, effects="external")
+        both = await asyncio.gather(posting, asking, return_exceptions=True)
+        for each in both:
+            if isinstance(each, BaseException):
+                raise each
+        return Out({"both": both})
+
+    tape = Tape()
+    flow = workflow([node("a", body, mode="async")], ["in a", "a out"])
+    with pytest.raises(KeyboardInterrupt):
+        run(flow, run_id="r", journal=tape)
+    paused = run(flow, run_id="r", journal=tape, resuming=True)
+    asked = {each.kind: each for each in paused.questions}
+    assert asked["uncertain"].text.startswith("a: post was about to run")
+    answers = {asked["uncertain"].id: {"output": "sent"}, asked["text"].id: "the top one"}
+    done = run(flow, run_id="r", journal=tape, resuming=True, answers=answers)
+    assert (done.output, posted) == ({"both": ["sent", "the top one"]}, [1])
+
+
+def test_what_was_begun_as_external_is_asked_about_though_its_step_says_otherwise_now():
+    sent: list[str] = []
+
+    async def send() -> int:
+        sent.append("a letter")
+        if effects == "external":
+            raise KeyboardInterrupt
+        return 1
+
+    async def body(task: Any, ctx: Any) -> Out:
+        return Out({"sent": await ctx.step("send", send, effects=effects)})
+
+    effects, tape = "external", Tape()
+    flow = workflow([node("a", body, mode="async")], ["in a", "a out"])
+    with pytest.raises(KeyboardInterrupt):
+        run(flow, run_id="r", journal=tape)
+    effects = "none"
+    [question] = run(flow, run_id="r", journal=tape, resuming=True).questions
+    assert (question.kind, sent) == ("uncertain", ["a letter"])
 
 
 # ------------------------------------------------------------------------------------------------ s

@@ -305,6 +305,58 @@ def test_a_list_of_resources_without_end_is_refused(pages, reader):
         fired(model_reads if reader == "model" else context_reads)
 
 
+ESC = "\x1b[2J\u202e"
+BLOB = {"uri": f"file:///x{ESC}", "mimeType": f"image/png{ESC}", "blob": "AAAA"}
+RESULTS: dict[str, tuple[Any, str]] = {
+    "text": ({"type": "text", "text": f"a{ESC} KEY"}, "a[2J ${KEY}"),
+    "link": (
+        {"type": "resource_link", "uri": f"file:///etc/passwd{ESC}", "name": f"n{ESC} KEY"},
+        "[file:///etc/passwd[2J] n[2J ${KEY}",
+    ),
+    "file": (
+        {"type": "resource", "resource": {"uri": f"file:///etc/passwd{ESC}", "text": "KEY"}},
+        "[file:///etc/passwd[2J]\n${KEY}",
+    ),
+    "blob": ({"type": "resource", "resource": BLOB}, "[image: image/png[2J, 3 bytes]"),
+    "page": (
+        {"type": "image", "mimeType": "text/html", "data": "AAAA"},
+        "[image: text/html, 3 bytes]",
+    ),
+    "image": (
+        {"type": "image", "mimeType": f'image/png;"{ESC}', "data": "AAAA"},
+        '[image: image/png;"[2J, 3 bytes]',
+    ),
+    "half": ({"type": "text", "text": "cut \ud83d?"}, "cut ??"),
+}
+
+
+@pytest.mark.parametrize("result", RESULTS)
+def test_a_result_shows_no_secret_no_file_and_nothing_hidden(result, monkeypatch):
+    monkeypatch.setenv("KEY", "canary-0123456789")
+    block, expected = RESULTS[result]
+    settings = server(gives=json.dumps({"content": [block]}))
+    settings["env"]["KEY"] = "${KEY}"
+    shown, _ = called(settings, images=True, call_timeout_seconds=20)
+    assert shown == expected
+
+
+def test_a_failure_and_a_block_show_no_secret(monkeypatch):
+    monkeypatch.setenv("KEY", "canary-0123456789")
+    failed = {"content": [{"type": "text", "text": "it is KEY"}], "isError": True}
+    resources = [{"uri": "docs://a", "name": "a"}]
+    settings = server(gives=json.dumps(failed), resources=resources)
+    settings["env"]["KEY"] = "${KEY}"
+    error, _ = called(settings)
+    assert isinstance(error, ToolFailed)
+    assert error.message == "it is ${KEY}"
+
+    async def main() -> Any:
+        async with MCPContext(**settings, resources=["docs://*"]) as context:
+            return await context.get_blocks(ContextQuery("work"))
+
+    assert [block.text for block in asyncio.run(main())] == ["[2Jread docs://a${KEY}"]
+
+
 PING = '{"jsonrpc": "2.0", "id": "NUMBER", "method": "ping"}\n'
 NOTE = (
     '{"jsonrpc": "2.0", "method": "notifications/message", '

@@ -190,7 +190,7 @@ def test_progress_and_log_are_shown_as_chunks_of_the_firing(various):
 
 def test_a_program_sees_what_it_needs_and_what_its_settings_name(various, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-yours")
-    monkeypatch.setenv("MY_KEY", "s3cret-value")
+    monkeypatch.setenv("MY_KEY", "s3cret")  # too short to be looked for in results
 
     async def body(tools: Any, ctx: Any) -> Any:
         return await tools["environment"]({}, ctx)
@@ -198,8 +198,8 @@ def test_a_program_sees_what_it_needs_and_what_its_settings_name(various, monkey
     env = {**various["env"], "API_KEY": "${MY_KEY}"}
     seen = using({**various, "env": env}, body)
     assert "sk-not-yours" not in seen
-    assert "s3cret-value" in seen
-    assert "s3cret-value" not in repr(MCPServer(**{**various, "env": env}))
+    assert '"API_KEY": "s3cret"' in seen
+    assert "s3cret" not in repr(MCPServer(**{**various, "env": env}))
 
 
 def test_a_secret_that_is_not_set_is_reported_before_anything_starts(various, note):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -25,6 +27,11 @@ class Echo(BaseHTTPRequestHandler):
         said = {"method": self.command, "path": self.path, "headers": headers, "body": body}
         status, media, data = 200, "application/json", json.dumps(said).encode()
         extra: dict[str, str] = {}
+        if "/late" in self.path:
+            time.sleep(0.5)
+        if "/cut" in self.path:
+            self.close_connection = True
+            return
         if "/fail" in self.path:
             status, media, data = 409, "text/plain", b"no such shelf"
         elif "/moved" in self.path:
@@ -42,8 +49,9 @@ class Echo(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(data)))
         for name, value in extra.items():
             self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(data)
+        with contextlib.suppress(ConnectionError):  # it was not waited for
+            self.end_headers()
+            self.wfile.write(data)
 
     do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = _answer
 

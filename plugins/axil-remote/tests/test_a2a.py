@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from a2a.client.base_client import BaseClient
 from a2a.helpers import new_text_message
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
@@ -45,6 +46,7 @@ class Clerk(AgentExecutor):
     """An agent that does what its message says."""
 
     heard: list[tuple[str, str, str]] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         said = context.get_user_input()
@@ -60,7 +62,9 @@ class Clerk(AgentExecutor):
             await event_queue.enqueue_event(Task(id=id, context_id=conversation, status=begun))
         task = TaskUpdater(event_queue, id, conversation)
         await task.start_work()
-        if said == "ask":
+        if said == "wait":
+            await asyncio.Event().wait()
+        elif said == "ask":
             words = task.new_agent_message([Part(text="Which shelf?")])
             await task.requires_input(words)
         elif said == "fail":
@@ -80,7 +84,9 @@ class Clerk(AgentExecutor):
                 )
             await task.complete()
 
-    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None: ...
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        self.cancelled.append(str(context.task_id))
+        await TaskUpdater(event_queue, str(context.task_id), str(context.context_id)).cancel()
 
 
 def card(url: str, *, streaming: bool = True) -> AgentCard:
@@ -106,7 +112,10 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(elsewhere: str = "", *, streaming: bool = True) -> Iterator[Server]:
+def serving(
+    elsewhere: str = "", *, streaming: bool = True, breaks: bool = False
+) -> Iterator[Server]:
+    """Serve the clerk. ``breaks``: each stream breaks off behind its first event."""
     clerk, headers = Clerk(), list[dict[str, str]]()
     with contextlib.closing(__import__("socket").socket()) as line:
         line.bind(("127.0.0.1", 0))
@@ -121,9 +130,19 @@ def serving(elsewhere: str = "", *, streaming: bool = True) -> Iterator[Server]:
             if scope["type"] == "http":
                 pairs = scope["headers"]
                 headers.append({name.decode(): value.decode() for name, value in pairs})
-            await app(scope, receive, send)
+            is_stream = False
 
-        server = uvicorn.Server(uvicorn.Config(noting, log_level="error", ws="none"))
+            async def broken(message: Any) -> None:
+                nonlocal is_stream
+                if message["type"] == "http.response.start":
+                    is_stream = any(b"event-stream" in value for _, value in message["headers"])
+                await send(message)
+                if is_stream and message.get("body"):
+                    raise ConnectionError
+
+            await app(scope, receive, broken if breaks else send)
+
+        server = uvicorn.Server(uvicorn.Config(noting, log_level="critical", ws="none"))
         thread = threading.Thread(target=server.run, args=([line],), daemon=True)
         thread.start()
         while not server.started:
@@ -280,3 +299,117 @@ def test_an_agent_that_has_the_tool_in_a_graph(server: Server):
     made.edge_from_entry("boss")
     made.edge_to_exit("boss")
     assert made.build().invoke({"message": "?"}).output == {"message": "Done."}
+
+
+def two_calls(first: str, second: str) -> list[Any]:
+    """Return the replies of a model that asks the clerk twice."""
+    made = [
+        {"tool_calls": [{"name": "clerk", "arguments": {"message": each}}]}
+        for each in (first, second)
+    ]
+    return [*made, "Done."]
+
+
+def boss(url: str, *replies: Any, **settings: Any) -> tuple[Any, Scripted]:
+    model = Scripted(list(replies))
+    tool = A2ATool(url=url, name="clerk", description="Counts.", **settings)
+    made = RootGraph("g")
+    made.create_node(Agent(model, tools=[tool]), name="boss")
+    made.edge_from_entry("boss")
+    made.edge_to_exit("boss")
+    return made.build(), model
+
+
+def test_each_question_of_each_call_has_an_answer_of_its_own(server: Server):
+    journal, (built, model) = MemoryJournal(), boss(server.url, *two_calls("ask", "ask"))
+    server.clerk.heard.clear()
+
+    async def whole() -> Any:
+        result = await built.run({"message": "?"}, run_id="r", journal=journal)
+        for answer in ("the top one", "the lower one"):
+            [question] = result.questions
+            result = await built.resume("r", journal=journal, answers={question.id: answer})
+        return result
+
+    assert asyncio.run(whole()).output == {"message": "Done."}
+    shown = [each.messages[-1]["content"] for each in model.requests[1:]]
+    assert shown == ["You said the top one.", "You said the lower one."]
+    assert [said for said, *_ in server.clerk.heard] == [
+        "ask", "the top one", "ask", "the lower one",
+    ]  # fmt: skip
+
+
+def test_each_message_has_an_id_of_its_own(server: Server):
+    built, _ = boss(server.url, *two_calls("chairs", "chairs"))
+    server.clerk.heard.clear()
+    built.invoke({"message": "?"})
+    graph(A2ANode(server.url)).build().invoke("hi")
+    assert len({id for *_, id in server.clerk.heard}) == 3
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("way", ["cancelled", "failed"])
+def test_a_task_that_is_not_waited_for_any_more_is_cancelled(
+    monkeypatch: pytest.MonkeyPatch, streaming: bool, way: str
+):
+    taken: list[Any] = []
+    sending = BaseClient.send_message
+
+    async def noting(client: Any, request: Any) -> Any:
+        async for event in sending(client, request):
+            yield event
+            taken.append(event)
+
+    monkeypatch.setattr(BaseClient, "send_message", noting)
+
+    async def whole(running: Server) -> None:
+        run = graph(A2ANode(running.url, timeout_seconds=1_000)).build().start("wait")
+        job = asyncio.ensure_future(run.result())
+        async with asyncio.timeout(60):
+            while not taken:  # noqa: ASYNC110  # another task sets it
+                await asyncio.sleep(0.01)
+        if way == "cancelled":
+            run.cancel()
+        else:  # it took too long
+            loop: Any = asyncio.get_running_loop()
+            now = loop.time
+            loop.time = lambda: now() + 2_000
+        assert (await job).status == way
+        assert len(running.clerk.cancelled) == 1
+
+    with serving(streaming=streaming) as running:
+        asyncio.run(whole(running))
+
+
+def test_a_message_that_is_sent_again_has_the_id_that_it_had(server: Server):
+    journal, built = MemoryJournal(), graph(A2ANode(server.url)).build()
+    server.clerk.heard.clear()
+
+    async def whole() -> Any:
+        run = built.start("wait", run_id="r", journal=journal)
+        job = asyncio.ensure_future(run.result())
+        async with asyncio.timeout(60):
+            while not server.clerk.heard:  # noqa: ASYNC110  # another thread sets it
+                await asyncio.sleep(0.01)
+        run.cancel()
+        await job
+        [question] = (await built.resume("r", journal=journal)).questions
+        assert question.kind == "uncertain"
+        run = built.start(
+            run_id="r", journal=journal, resuming=True, answers={question.id: "retry"}
+        )
+        job = asyncio.ensure_future(run.result())
+        async with asyncio.timeout(60):
+            while len(server.clerk.heard) < 2:  # noqa: ASYNC110  # another thread sets it
+                await asyncio.sleep(0.01)
+        run.cancel()
+        await job
+
+    asyncio.run(whole())
+    assert len({id for *_, id in server.clerk.heard}) == 1
+
+
+def test_a_task_goes_on_where_its_stream_broke_off(server: Server):
+    with serving(breaks=True) as running:
+        assert asked(running.url, "hello") == "You said hello."
+        assert [said for said, *_ in running.clerk.heard] == ["hello"]

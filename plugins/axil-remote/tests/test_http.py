@@ -64,6 +64,8 @@ def test_an_error_is_one_unless_its_status_is_a_field(service: str):
         ("/long", {"max_response_bytes": 100}, "more than 100 bytes"),
         ("/packed", {}, "which was not asked for"),
         ("/{x}/y", {}, 'the place {x} of the address is ".."'),
+        ("/cut", {}, "did not answer: RemoteProtocolError. It may have been carried out."),
+        ("/late", {"timeout_seconds": 0.1}, "than 0.1 seconds. It may have been carried out."),
         ("/x", {"headers": {"X": "{line}"}}, "characters that no header can have"),
     ],
 )

@@ -360,7 +360,12 @@ def test_the_server_of_the_document_is_used_with_its_defaults(service: str):
 
 @pytest.mark.parametrize(
     ("path", "reason"),
-    [("/fail", "409: no such shelf"), ("/moved", "redirects"), ("/packed", "'gzip'")],
+    [
+        ("/fail", "409: no such shelf"),
+        ("/moved", "redirects"),
+        ("/packed", "'gzip'"),
+        ("/cut", "may have been carried out"),
+    ],
 )
 def test_an_answer_that_is_none_is_an_error_for_the_model(service: str, path: str, reason: str):
     with pytest.raises(ToolError, match=reason):

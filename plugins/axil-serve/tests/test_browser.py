@@ -593,3 +593,93 @@ def test_in_a_browser_an_image_in_a_file_of_the_run_is_drawn(site):
     assert place.locator("img").first.evaluate("each => each.naturalWidth") == 1
     expect(place.locator("img:visible")).to_have_count(1)  # what is gone stays a path
     place.get_by_text("made/gone.png").wait_for()
+
+
+def test_in_a_browser_what_is_filled_in_stays_between_the_form_and_json(site):
+    page = site.page
+    page.get_by_role("link", name="New run").click()
+    page.get_by_label("Workflow", exact=True).select_option("count")
+    page.get_by_label("source").fill("attachments/a.txt")
+    page.get_by_label("detail").select_option("full")
+    page.get_by_label("copies").fill("three")  # wrong, and kept all the same
+    as_json, text = page.get_by_label("write the input as JSON"), page.get_by_label("Input:")
+    as_json.check()
+    filled = json.loads(text.input_value())
+    assert (filled["source"], filled["detail"], filled["copies"]) == (
+        "attachments/a.txt",
+        "full",
+        "three",
+    )
+    filled |= {"copies": 3, "is_loud": True}
+    del filled["detail"]
+    text.fill(json.dumps(filled))
+    as_json.uncheck()
+    expect(page.get_by_label("copies")).to_have_value("3")
+    expect(page.get_by_label("is_loud")).to_have_value("true")
+    expect(page.get_by_label("detail")).to_have_value("")  # as it was, and not the default
+    expect(page.get_by_label("source")).to_have_value("attachments/a.txt")
+    as_json.check()
+    assert json.loads(text.input_value()) == filled
+    for wrong, said in (({**filled, "size": 1}, "size"), ([1], "what is not a JSON object")):
+        text.fill(json.dumps(wrong))
+        as_json.click()
+        page.get_by_role("alert").get_by_text(f"The form cannot show {said}.").wait_for()
+        assert json.loads(text.input_value()) == wrong
+        assert as_json.is_checked()
+
+
+VALUES = {
+    "text": {"type": "string"},
+    "number": {"type": "number"},
+    "choice": {"enum": ["a", 1, None]},
+    "list": {"type": "array", "items": {"type": "string"}},
+    "any": {},
+    "object": {"type": "object"},
+}
+GIVEN: list[dict[str, Any]] = [
+    {"text": "5", "number": -0.5, "choice": 1, "list": ["a", "b c"], "any": 5, "object": {}},
+    {"text": " a\nb", "list": ["a\nb", ""], "any": "5", "object": {"x": [1, None]}},
+    {"text": "[1]", "list": ["[1]"], "any": '"q"', "choice": "a"},
+    {"list": [" a"], "any": ["x", {"y": True}]},
+    {"any": "plain", "list": []},
+]
+
+
+def test_in_a_browser_a_form_gives_back_what_it_was_given(site):
+    script = """async ([properties, given]) => {
+        const { InputForm } = await import("/page/start.js")
+        return new InputForm({ properties }, given, true).draft
+    }"""
+    for given in GIVEN:
+        assert site.page.evaluate(script, [VALUES, given]) == given
+
+
+def test_in_a_browser_a_run_that_is_not_served_is_said_to_be_elsewhere(site):
+    async def asks(inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        return {"a": await ctx.ask("Which shelf?")}
+
+    def fails(inputs: dict[str, Any]) -> dict[str, Any]:
+        raise ValueError("no paper")
+
+    for name, body in (("asks", asks), ("fails", fails)):
+        graph = RootGraph("elsewhere")
+        graph.create_node(body, name="n")
+        graph.edge_from_entry("n", ["q"])
+        graph.edge_to_exit("n", ["a"])
+        run = graph.build().start({"q": "?"}, journal=site.journal, run_id=f"elsewhere-{name}")
+        apart(lambda run=run: asyncio.run(run.result()))
+    page = site.go("run=elsewhere-fails")
+    notice = page.get_by_text("The workflow of this run is not served here")
+    notice.wait_for()
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_text("the run's workflow is not served here").wait_for()
+    site.go("run=elsewhere-asks")
+    notice.wait_for()
+    question = page.get_by_role("region", name="question")
+    question.get_by_role("textbox").fill("the top one")
+    question.get_by_role("button", name="Answer").click()
+    expect(question).to_have_count(0)
+    page.reload()
+    notice.wait_for()
+    answered = [each for each in site.journal.entries("elsewhere-asks") if each.kind == "answer"]
+    assert [each.data["value"] for each in answered] == ["the top one"]

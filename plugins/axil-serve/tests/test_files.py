@@ -282,6 +282,17 @@ def test_two_servers_that_begin_one_run_leave_its_files_as_they_are(client, file
     assert (files.root / "r/attachments/a.txt").read_bytes() == b"rain"
 
 
+def test_a_run_that_makes_its_folder_a_link_receives_nothing_by_it(client, files, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (files.root / "r").mkdir(parents=True)
+    (files.root / "r/attachments").symlink_to(elsewhere)
+    upload = files.upload("ada", uploaded(client).json()["file_id"])
+    with pytest.raises(BadRequest, match="other files"):
+        files.attach("ada", [upload], "r")
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_a_run_that_does_not_begin_leaves_no_folder(client, files):
     file = uploaded(client).json()["file_id"]
     wrong = {"workflow": "copying", "input": 5, "files": [file]}

@@ -293,16 +293,14 @@ class RunServices:
             return await self._take(activation, step)
         request = step.request() if callable(step.request) else step.request
         asked = None if request is None else _digest(request)[:16]
-        known = (
-            None
-            if activation in self.diverged
-            else recorder.recall(StepDone, activation, step.name)
-        )
+        is_same = activation not in self.diverged
+        known = recorder.recall(StepDone, activation, step.name) if is_same else None
         if known is not None:
             if known.request == asked:
                 return known.value
             self.diverged |= {activation}
-        report = await self.begin(activation, step.name) if step.effects == "external" else None
+        begun = step.effects == "external" or recorder.recall(EffectBegun, activation, step.name)
+        report = await self.begin(activation, step.name) if begun else None
         value = await self._take(activation, step) if report is None else report["output"]
         # a call of a tool is kept with the model's reply that asked for it
         prompt = request if step.kind == "model" and self.options.prompts != "off" else None
@@ -310,9 +308,8 @@ class RunServices:
         return value
 
     async def _take(self, activation: Activation, step: StepCall) -> Any:
-        observers, name = self.observers, step.name
-        started, finished = observers.step_started, observers.step_finished
-        failed = observers.step_failed
+        seen, name = self.observers, step.name
+        started, finished, failed = seen.step_started, seen.step_finished, seen.step_failed
         if started is None and finished is None and failed is None:
             return await step.call()
         if started is not None:
@@ -339,12 +336,9 @@ class RunServices:
         known = None if recorder is None else recorder.recall(EffectBegun, activation, step)
         if known is not None:
             what = f"{activation.path}: {step}" if step else activation.path
-            text = (
-                f"{what} was about to run when the run broke off; whether it did is not known. "
-                "Run it again?"
-            )
+            text = f"{what} was about to run when the run broke off; whether it did is not known."
             asked = Question(
-                text=text,
+                text=f"{text} Run it again?",
                 kind="uncertain",
                 options=("retry", "fail"),
                 data={"key": self.key(activation, step)},
@@ -380,4 +374,8 @@ class RunServices:
 def _digest(data: object) -> str:
     import hashlib
 
-    return hashlib.sha256(json.dumps(data, sort_keys=True, default=repr).encode()).hexdigest()
+    from axil.secrecy import text_without_secrets
+
+    # what a journal has is without them, and a step of a run that goes on is asked for by that
+    text = text_without_secrets(json.dumps(data, sort_keys=True, default=repr))
+    return hashlib.sha256(text.encode()).hexdigest()

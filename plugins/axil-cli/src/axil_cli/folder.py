@@ -141,46 +141,42 @@ class RunFolder:
                 yield Artifact(**asdict(kept), change="made" if before is None else "changed")
 
     def _copied(self, file: str, name: str) -> Kept:
-        target = self.path / ATTACHMENTS / name
-        temporary = target.with_name(f".axil-{os.urandom(8).hex()}")
+        from axil_models import written_below
+
+        whole = f"{ATTACHMENTS}/{name}"
         try:
             if not stat.S_ISREG(os.stat(file).st_mode):
                 raise misuse("--attach", f"{file} is no file.", "Attach files one by one.")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with open(file, "rb") as source, open(temporary, "xb") as copy:
+            with (
+                open(file, "rb") as source,
+                written_below(self.path, (ATTACHMENTS, name)) as copy,
+            ):
                 size, digest = _copy(source, copy)
+                new = Kept(name=whole, size=size, media_type=_media_type(name), sha256=digest)
+                before = self._kept(whole)
+                if before is not None and before != new:
+                    message = f"{self.shown} has another file called {whole}."
+                    raise misuse("--attach", message, "Rename one, or use another workspace.")
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             message = f"{file} cannot be attached: {error.strerror or error}."
             raise misuse("--attach", message, like_file(file)) from error
-        new = Kept(
-            name=f"{ATTACHMENTS}/{name}", size=size, media_type=_media_type(name), sha256=digest
-        )
-        before = self._kept(new.name)
-        if before is not None and before != new:
-            temporary.unlink()
-            message = f"{self.shown} has another file called {new.name}."
-            raise misuse("--attach", message, "Rename one, or use another workspace.")
-        os.replace(temporary, target)
         return new
 
     def _record(self) -> None:
         """Write down what was attached, beside what was attached before."""
+        from axil_models import written_below
+
         file = self.path / RECORD / "attachments.json"
         known: dict[str, Any] = {}
         # a record that somebody spoiled is written anew
         with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             known = {each["name"]: each for each in json.loads(file.read_text("utf-8"))}
         known.update({each.name: asdict(each) for each in self.attachments})
-        # others may attach, too
-        temporary = file.with_name(f"attachments.{os.urandom(8).hex()}.new")
+        text = json.dumps(list(known.values()), indent=2) + "\n"
         try:
-            file.parent.mkdir(exist_ok=True)
-            temporary.write_text(json.dumps(list(known.values()), indent=2) + "\n", "utf-8")
-            os.replace(temporary, file)
+            with written_below(self.path, (RECORD, file.name)) as new:
+                new.write(text.encode())
         except OSError as error:
-            with suppress(OSError):
-                temporary.unlink()
             message = f"{file} cannot be written: {error.strerror or error}."
             raise misuse("--attach", message) from error
 

@@ -124,6 +124,46 @@ def test_the_budget_is_that_of_all_runs_together():
     assert [result.status for result in found[:3]] == ["done", "done", "limited"]
 
 
+def test_a_batch_that_goes_on_counts_what_all_its_rows_have_spent_before():
+    paid: list[str] = []
+    is_patient = True
+
+    async def dear(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        for number in range(3):
+            if is_patient and number == {"long": 0, "late": 1}.get(inputs["name"]):
+                await asyncio.Event().wait()
+            paid.append(f"{inputs['name']} {number}")
+            await ctx.step(f"pay {number}", lambda: spent(ctx))
+            await asyncio.sleep(0)  # where the limit takes hold
+        return {"text": inputs["name"]}
+
+    async def spent(ctx: Context) -> None:
+        ctx.spend(cost=1.0)
+
+    first = batch(dear, "long", "short", "late", parallel=2, budget=5.0)
+
+    async def broken_off() -> None:
+        job = asyncio.ensure_future(first.run())
+        while len(paid) < 4:  # noqa: ASYNC110  # the bodies say so
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        job.cancel()
+        await asyncio.gather(job, return_exceptions=True)
+
+    names = ("long", "short", "late")
+    asyncio.run(broken_off())
+    assert first.results[2].status == "done"
+    is_patient = False
+    again = batch(dear, *names, parallel=1, budget=5.0, journal=first.journal)
+    found = asyncio.run(again.run())
+    assert [each.status for each in found] == ["limited", "done", "waiting"]
+    assert len(paid) <= 6  # the call that passes it is paid
+    assert again.cost == len(paid)
+    last = batch(dear, *names, parallel=1, budget=5.0, journal=first.journal)
+    assert [each.status for each in asyncio.run(last.run())] == ["waiting", "done", "waiting"]
+    assert (last.cost, last.is_over_budget) == (again.cost, True)
+
+
 def test_a_budget_says_where_it_limits_nothing_because_nothing_has_a_price():
     async def used(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
         ctx.spend(input=10, cost=0.1 if inputs["name"] == "priced" else 0)

@@ -71,8 +71,13 @@ class ReplayIndex:
             if data.get("due") is not None:
                 self.due.setdefault(data["id"], data["due"])
             if data.get("kind") != "uncertain" and not data.get("shown"):
+                # the body stopped, and so did the steps that asked; others may be at work
+                call = data["id"].removeprefix(f"{who}?")
                 self.paused.update(
-                    (began, times) for began, times in self.began.items() if began[0] == who
+                    (began, times)
+                    for began, times in self.began.items()
+                    if began[0] == who
+                    and (not began[1] or call.startswith((f"{began[1]}.", f"{began[1]}/")))
                 )
         elif kind == "answer":
             self.answers[data["id"]] = decode_value(data["value"])

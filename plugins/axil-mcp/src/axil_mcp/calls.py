@@ -89,7 +89,7 @@ class Call:
             raise CallFailed(
                 "AX925",
                 message,
-                "Raise call_timeout_seconds if it may.",
+                "It may have been carried out. Raise call_timeout_seconds if it may take longer.",
                 f'MCP server "{self.server}"',
             ) from None
         finally:

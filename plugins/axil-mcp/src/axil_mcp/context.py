@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import quote
 
+from axil.plugin import without_secrets
 from axil_mcp.addresses import is_plain_uri
 from axil_mcp.config import ContextConfig, MCPServer, Shelf, split
 from axil_mcp.connection import link_of
@@ -123,9 +124,8 @@ class MCPContext:
 
     def _block(self, text: str, uri: str, title: str, part: str | None = None) -> ContextBlock:
         data: Mapping[str, Any] = {"origin": self.origin, "server": self.server.name}
-        return ContextBlock(
-            clean(text, self.shelf.block_chars), clean(uri, 500), part, 1.0, title or None, data
-        )
+        shown = clean(without_secrets(text), self.shelf.block_chars)
+        return ContextBlock(shown, clean(uri, 500), part, 1.0, title or None, data)
 
     def _scored(self, block: ContextBlock, wanted: frozenset[str]) -> ContextBlock:
         score = (

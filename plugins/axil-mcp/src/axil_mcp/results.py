@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from axil.plugin import without_secrets
 from axil_mcp.config import Offer
 from axil_mcp.texts import clean
 
+_SUBTYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,99}")
 _LARGEST_IMAGE: Final = 4_000_000
 """Characters of base64."""
 
@@ -22,12 +25,13 @@ def content_of(result: Any, offer: Offer) -> str | list[dict[str, Any]]:
     SDK's.
 
     Parts are ``{"type": "text", "text"}`` and ``{"type": "image" | "audio", "media_type",
-    "data"}``, the data in base64.
+    "data"}``, the data in base64. A secret that the server says back is not shown to the model.
     """
     parts = parts_of(result)
     shown = [
         part
-        if part["type"] == "text" or (offer.images and _is_sound(part["data"]))
+        if part["type"] == "text"
+        or (offer.images and _is_of(part["type"], part["media_type"]) and _is_sound(part["data"]))
         else _named(part)
         for part in parts
     ]
@@ -37,7 +41,7 @@ def content_of(result: Any, offer: Offer) -> str | list[dict[str, Any]]:
         if part["type"] == "text":
             if left <= 0:
                 continue
-            part = {"type": "text", "text": clean(part["text"], left)}
+            part = {"type": "text", "text": clean(without_secrets(part["text"]), left)}
             left -= len(part["text"])
         bounded.append(part)
     if all(part["type"] == "text" for part in bounded):
@@ -113,11 +117,17 @@ def shown_part(media_type: str, data: str) -> dict[str, Any] | None:
     content, or not so much of it.
     """
     kind = "file" if media_type == "application/pdf" else media_type.partition("/")[0]
+    is_shown = kind == "file" or (kind in ("image", "audio") and _is_of(kind, media_type))
     return (
         {"type": kind, "media_type": media_type, "data": data}
-        if kind in ("image", "audio", "file") and _is_sound(data)
+        if is_shown and _is_sound(data)
         else None
     )
+
+
+def _is_of(kind: str, media_type: str) -> bool:
+    """Return whether a text is a media type, and one of images or of recordings."""
+    return _SUBTYPE.fullmatch(media_type.removeprefix(f"{kind}/")) is not None
 
 
 def _is_sound(data: str) -> bool:

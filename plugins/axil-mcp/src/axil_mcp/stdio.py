@@ -8,6 +8,7 @@ its standard error is kept instead of being passed on, and the environment is ex
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import secrets
 import signal
@@ -90,7 +91,7 @@ async def stdio(program: Program) -> AsyncGenerator[Any]:
 async def _receive(process: asyncio.subprocess.Process, program: Program, received: Any) -> None:
     import anyio
     from mcp.shared.message import SessionMessage
-    from mcp_types import JSONRPCRequest, jsonrpc_message_adapter
+    from mcp_types import JSONRPCRequest
 
     assert process.stdout is not None
     try:
@@ -100,8 +101,8 @@ async def _receive(process: asyncio.subprocess.Process, program: Program, receiv
                     await asyncio.sleep(0)  # a flood of them holds up nobody else
                     continue
                 try:
-                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError:
+                    message = _message(line)
+                except (ValueError, RecursionError):
                     program.tail.add(b"(not a message: " + line.strip()[:200] + b")\n")
                     await asyncio.sleep(0)
                     continue
@@ -119,6 +120,23 @@ async def _receive(process: asyncio.subprocess.Process, program: Program, receiv
         pass  # the reader has gone, or the pipe broke with the program
     finally:
         program.lost()
+
+
+def _message(line: bytes) -> Any:
+    """Return the message of a line.
+
+    Halves of characters, which JavaScript leaves where it cuts a text, become question marks.
+    Raises: ValueError, RecursionError: it is none.
+    """
+    from mcp_types import jsonrpc_message_adapter
+
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        whole = json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace")
+        if whole.count(b"?") == line.count(b"?"):
+            raise
+        return jsonrpc_message_adapter.validate_json(whole, by_name=False)
 
 
 async def _send(process: asyncio.subprocess.Process, program: Program, to_send: Any) -> None:

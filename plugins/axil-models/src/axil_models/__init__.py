@@ -30,7 +30,7 @@ _SUBJECTS = {
             AgentError ContextError ModelContract ModelError PartError ToolError
         """,
         "files": "filed filed_result with_files",
-        "folders": "entered open_below",
+        "folders": "entered open_below written_below",
         "formats": "Formatter",
         "forms": "Forms",
         "faults": "validation_text without_titles",

@@ -56,7 +56,11 @@ from axil_models.errors import (
 )
 from axil_models.faults import validation_text as validation_text, without_titles as without_titles
 from axil_models.files import filed as filed, filed_result as filed_result, with_files as with_files
-from axil_models.folders import entered as entered, open_below as open_below
+from axil_models.folders import (
+    entered as entered,
+    open_below as open_below,
+    written_below as written_below,
+)
 from axil_models.formats import Formatter as Formatter
 from axil_models.formatters.json import Json as Json, LenientJson as LenientJson
 from axil_models.formatters.markdown import Markdown as Markdown

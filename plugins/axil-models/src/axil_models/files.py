@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any, Final, cast
 
 from axil.plugin import Message, granted
 from axil_models.errors import PartError
-from axil_models.folders import open_below
+from axil_models.folders import open_below, written_below
 from axil_models.parts import (
     LARGEST_PART_BYTES,
     Part,
@@ -209,16 +208,9 @@ def _put(part: Mapping[str, object], workspace: Path) -> str:
     """Write the content of a part, and return its path. Raises: OSError."""
     content, media_type = part_bytes(part), str(part.get("media_type") or "")
     name = f"{hashlib.sha256(content).hexdigest()[:32]}{name_ending(media_type)}"
-    folder = workspace / MADE
-    folder.mkdir(parents=True, exist_ok=True)
-    if not folder.resolve().is_relative_to(workspace.resolve()):
-        raise OSError(f"{MADE} leads out of the workspace")
-    temporary = folder / f".{secrets.token_hex(8)}"
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, folder / name)
-    finally:
-        temporary.unlink(missing_ok=True)
+    # the workspace is the run's, as where it is read
+    with granted(None), written_below(workspace.resolve(), (MADE, name)) as file:
+        file.write(content)
     return f"{MADE}/{name}"
 
 

@@ -64,13 +64,13 @@ class _Remote:
         """
         said: dict[str, Any] = dict(before)
         asked = Request(messages=[{"role": "user", "content": content}])
-        for number in range(_QUESTIONS):
+        for _ in range(_QUESTIONS):
             ready = await with_files(asked, getattr(ctx, "workspace", None))
             parts = parts_of(ready.messages[0]["content"])
             said = await self._step(parts, said, ctx)
             if said["state"] != "input_required":
                 break
-            reply = await ctx.ask(_text(said["parts"]) or "?", name=f"a2a:{number}")
+            reply = await ctx.ask(_text(said["parts"]) or "?")
             asked = Request(messages=[{"role": "user", "content": content_text(reply)}])
         if said["state"] != "completed":
             why = f": {text}" if (text := _text(said["parts"])) else ""
@@ -82,9 +82,11 @@ class _Remote:
         before = {key: said.get(key) or "" for key in ("task", "context")}
         before["task"] = before["task"] if said.get("state") == "input_required" else ""
 
+        # kept, so that a message that is sent again after a kill can be known as the same
+        id: Any = await ctx.step("a2a:id", _new_id)
+
         async def call() -> dict[str, Any]:
-            id = ctx.key("a2a") if hasattr(ctx, "key") else ""
-            return await said_by(self.config, self._headers(), parts, id or _new_id(), before)
+            return await said_by(self.config, self._headers(), parts, str(id), before)
 
         result: Any = await ctx.step(
             "a2a",
@@ -98,7 +100,7 @@ class _Remote:
         return {"state": "completed", "parts": [text_part(content_text(result))], "context": ""}
 
 
-def _new_id() -> str:
+async def _new_id() -> str:
     import uuid
 
     return str(uuid.uuid4())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -20,7 +21,15 @@ if TYPE_CHECKING:
     from axil_remote.config import A2AConfig
 
 _POLL: Final = 0.5
-"""Seconds between questions for a task that goes on without a stream."""
+"""The most seconds between questions for a task that goes on without a stream; the first come
+sooner.
+"""
+_TRIES: Final = 6
+"""The number of such questions in a row that may fail, twice as long after each other each time:
+a server may be started again.
+"""
+_CANCEL: Final = 5.0
+"""Seconds for saying that a task is not waited for any more."""
 _OVER: Final = {"completed", "failed", "canceled", "rejected", "input_required", "auth_required"}
 _LARGEST: Final = 4_000_000
 """Characters and bytes of an answer."""
@@ -37,13 +46,16 @@ async def said_by(
 
     Args:
         before: the ``task`` that the message continues, and the ``context`` that it belongs to.
+    A task that is not waited for any more, since the run was cancelled or it took too long, is
+    cancelled.
+
     Raises: ToolError (AX984): the agent cannot be asked; NotInstalled (AX306).
     """
     try:
         import httpx
         from a2a.client import A2ACardResolver, ClientConfig, create_client
         from a2a.client.errors import A2AClientError
-        from a2a.types import Message, Role, SendMessageRequest
+        from a2a.types import Message, Role
         from a2a.utils.errors import A2AError
     except ImportError as error:
         message = "agents that speak A2A need the protocol's SDK, which is not installed."
@@ -58,7 +70,9 @@ async def said_by(
         ):
             card = await A2ACardResolver(http, config.url).get_agent_card()
             _check_hosts(card, config.url, place)
-            client = await create_client(card, ClientConfig(httpx_client=http, polling=False))
+            # without a stream its id is known at once, by which it can be cancelled
+            is_asked = not card.capabilities.streaming
+            client = await create_client(card, ClientConfig(httpx_client=http, polling=is_asked))
             sent = Message(
                 message_id=message_id,
                 role=Role.ROLE_USER,
@@ -67,20 +81,57 @@ async def said_by(
                 task_id=before.get("task", ""),
             )
             answer = _Answer()
-            async for event in client.send_message(SendMessageRequest(message=sent)):
-                answer.take(event)
-            while answer.task and answer.state not in _OVER:
-                await asyncio.sleep(_POLL)
-                from a2a.types import GetTaskRequest
-
-                answer.take_task(await client.get_task(GetTaskRequest(id=answer.task)))
+            try:
+                await _follow(client, sent, answer)
+            except asyncio.CancelledError:
+                await _cancel(client, answer)
+                raise
             return answer.plain()
     except TimeoutError as error:
         message = f"{place} took longer than {config.timeout_seconds:g} seconds."
-        raise ToolError("AX984", message) from error
+        hint = "It was to be cancelled. Raise timeout_seconds if it may take longer."
+        raise ToolError("AX984", message, hint) from error
     except (A2AClientError, A2AError, httpx.HTTPError) as error:
         message = f"{place} cannot be asked: {str(error)[:500] or type(error).__name__}"
         raise ToolError("AX984", message.rstrip(".") + ".", "Is the agent there?") from error
+
+
+async def _follow(client: Any, sent: Any, answer: _Answer) -> None:
+    """Send the message, and take in what comes of it until it is over."""
+    import httpx
+    from a2a.client.errors import A2AClientError
+    from a2a.types import GetTaskRequest, SendMessageRequest
+
+    try:
+        async for event in client.send_message(SendMessageRequest(message=sent)):
+            answer.take(event)
+    except (A2AClientError, httpx.HTTPError):
+        if not answer.is_open:  # else the task may go on, though its stream broke off
+            raise
+    wait, failed = _POLL / 16, 0
+    while answer.is_open:
+        await asyncio.sleep(wait * 2**failed)
+        try:
+            answer.take_task(await client.get_task(GetTaskRequest(id=answer.task)))
+        except (A2AClientError, httpx.HTTPError):
+            wait, failed = _POLL, failed + 1
+            if failed == _TRIES:
+                raise
+        else:
+            wait, failed = min(wait * 2, _POLL), 0
+
+
+async def _cancel(client: Any, answer: _Answer) -> None:
+    """Cancel the task if it goes on; that the agent cannot be reached changes nothing here."""
+    import httpx
+    from a2a.client.errors import A2AClientError
+    from a2a.types import CancelTaskRequest
+    from a2a.utils.errors import A2AError
+
+    if answer.is_open:
+        with contextlib.suppress(TimeoutError, A2AClientError, A2AError, httpx.HTTPError):
+            async with asyncio.timeout(_CANCEL):
+                await client.cancel_task(CancelTaskRequest(id=answer.task))
 
 
 def _check_hosts(card: Any, url: str, place: str) -> None:
@@ -99,6 +150,11 @@ class _Answer:
         self.state, self.task, self.context = "completed", "", ""
         self._artifacts: dict[str, list[Any]] = {}
         self._said: list[Any] = []
+
+    @property
+    def is_open(self) -> bool:
+        """True if there is a task that is at work."""
+        return bool(self.task) and self.state not in _OVER
 
     def take(self, event: Any) -> None:
         """Take in an event of the stream."""

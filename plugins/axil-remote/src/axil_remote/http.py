@@ -14,7 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from axil import Context
 from axil.plugin import Effects, NetAddress, Secret, decode_config, render
 from axil_models import ToolError
-from axil_remote.sending import certificates, media_of, quote_all, read_text, refuse_redirect
+from axil_remote.sending import (
+    certificates,
+    media_of,
+    quote_all,
+    read_text,
+    refuse_redirect,
+    unanswered,
+)
 
 if TYPE_CHECKING:
     import httpx2
@@ -168,13 +175,8 @@ class Http:
                 ) as response,
             ):
                 return await self._answer(response, place)
-        except httpx2.TimeoutException as error:
-            message = f"{place} took longer than {config.timeout_seconds:g} seconds."
-            raise ToolError("AX984", message, "Raise timeout_seconds, or ask for less.") from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            # the address may hold a key
-            message = f"{place} cannot be asked: {type(error).__name__}."
-            raise ToolError("AX984", message, "Is the service there?") from error
+            raise unanswered(error, place, config.timeout_seconds) from error
 
     async def _answer(self, response: httpx2.Response, place: str) -> dict[str, Any]:
         text, data = await read_text(response, place, self.config.max_response_bytes)

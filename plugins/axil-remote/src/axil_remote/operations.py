@@ -27,11 +27,19 @@ from axil.plugin import (
     format_names,
 )
 from axil_files import parse_json, parse_yaml
-from axil_models import Refused, Tool, ToolError, in_thread
+from axil_models import Refused, Tool, in_thread
 from axil_remote.credentials import credentials_of, kind_of, schemes_for
 from axil_remote.document import Operation, Unread, checked, operations_of, server_of
 from axil_remote.schemas import Unclear
-from axil_remote.sending import answer_of, certificates, content_of, headers_of, listed, target
+from axil_remote.sending import (
+    answer_of,
+    certificates,
+    content_of,
+    headers_of,
+    listed,
+    target,
+    unanswered,
+)
 
 if TYPE_CHECKING:
     from axil_remote.keywords import OpenAPIToolsKeywords
@@ -240,13 +248,8 @@ class OpenAPITools:
                 return await answer_of(
                     response, place, config.max_response_bytes, config.max_result_chars
                 )
-        except httpx2.TimeoutException as error:
-            message = f"{place} took longer than {config.timeout_seconds:g} seconds."
-            raise ToolError("AX984", message) from error
         except httpx2.HTTPError as error:
-            # the address may hold a key
-            message = f"{place} cannot be asked: {type(error).__name__}."
-            raise ToolError("AX984", message, "Is the service there?") from error
+            raise unanswered(error, place, config.timeout_seconds) from error
 
 
 def _read(path: str) -> Any:

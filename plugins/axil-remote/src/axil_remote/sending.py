@@ -175,6 +175,22 @@ def refuse_redirect(response: httpx2.Response, place: str) -> None:
         raise ToolError("AX984", message, "Set url to where the service is.")
 
 
+def unanswered(error: Exception, place: str, seconds: float) -> ToolError:
+    """Return the error of a request without an answer; it says whether it may have arrived."""
+    may_be = "It may have been carried out"
+    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.InvalidURL):
+        # the address may hold a key
+        message = f"{place} cannot be asked: {type(error).__name__}."
+        return ToolError("AX984", message, "Is the service there?")
+    if isinstance(error, httpx2.TimeoutException):
+        message = f"{place} took longer than {seconds:g} seconds."
+        return ToolError(
+            "AX984", message, f"{may_be}. Raise timeout_seconds if it may take longer."
+        )
+    message = f"{place} did not answer: {type(error).__name__}."
+    return ToolError("AX984", message, f"{may_be}. Is the service there?")
+
+
 async def answer_of(
     response: httpx2.Response, place: str, most_bytes: int, most_characters: int
 ) -> str | dict[str, Any]:

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from axil_models import entered, open_below
+from axil_models import entered, open_below, written_below
 from axil_serve.errors import BadRequest, NotFound, TooLarge
 
 ATTACHMENTS: Final = "attachments"
@@ -45,6 +45,7 @@ FILE_NAME: Final = (
 """The pattern of names of uploads: without folders, what the systems of people refuse, and
 characters that are not seen."""
 _NAME: Final = re.compile(FILE_NAME)
+_LINKED: Final = (errno.ELOOP, errno.ENOTDIR)
 PURPOSES: Final = ("assistants", "batch", "evals", "fine-tune", "user_data", "vision")
 """The purposes of uploads that OpenAI's clients name; nothing depends on them."""
 log = logging.getLogger("axil.serve")
@@ -248,16 +249,18 @@ class RunFiles:
                 if _digest(self.root / run_id, (ATTACHMENTS, each.name)) != each.sha256:
                     raise other_files()
                 continue
-            place.mkdir(parents=True, exist_ok=True)
-            temporary = place / f".{secrets.token_hex(8)}"
             try:
-                shutil.copyfile(self._place(owner) / each.file_id / "content", temporary)
-                os.replace(temporary, place / each.name)
+                with (
+                    open(self._place(owner) / each.file_id / "content", "rb") as source,
+                    written_below(self.root / run_id, (ATTACHMENTS, each.name)) as copy,
+                ):
+                    shutil.copyfileobj(source, copy)
             except OSError as error:
-                temporary.unlink(missing_ok=True)
                 for folder in (place, place.parent):  # unless another server is at it
                     with suppress(OSError):
                         folder.rmdir()
+                if error.errno in _LINKED:  # the run is at work, and made it one
+                    raise other_files() from error
                 if error.errno != errno.ENAMETOOLONG:
                     raise
                 message = f"the name of the file {each.file_id} is too long for the file system."
@@ -279,11 +282,12 @@ class RunFiles:
         """Copy what is in the folder of a run into that of another one."""
         folder = self.folder(run_id)
         for parts, _ in _files(folder) if folder is not None else ():
-            target = self.root.joinpath(new_id, *parts)
-            with suppress(OSError), open_below(self.root / run_id, parts) as source:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with open(target, "xb") as copy:
-                    shutil.copyfileobj(source, copy)
+            with (
+                suppress(OSError),
+                open_below(self.root / run_id, parts) as source,
+                written_below(self.root / new_id, parts) as copy,
+            ):
+                shutil.copyfileobj(source, copy)
 
     def listed(self, run_id: str) -> tuple[list[RunFile], int]:
         """Return the files of a run by path, and how many were left out of the list."""

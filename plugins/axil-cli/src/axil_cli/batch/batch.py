@@ -103,6 +103,10 @@ class Batch:
     """The column that a workflow of messages is given, once it is known."""
     _spent: float = field(default=0.0, init=False)
     """Money that runs which ended have spent."""
+    _before: dict[int, float] = field(default_factory=dict[int, float], init=False)
+    """Money that the runs of rows which are not reached yet have spent before, by number."""
+    _done: set[int] = field(default_factory=set[int], init=False)
+    """The rows whose runs were done before: their results are read, whatever is spent."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -119,8 +123,11 @@ class Batch:
 
     @property
     def cost(self) -> float:
-        """The money that is spent so far, by runs that ended and by those at work."""
-        return self._spent + sum(run.meter.usage.cost for run in self._at_work.values())
+        """The money that is spent so far, by runs that ended, those at work, and those that an
+        earlier batch of the name began and this one has not reached.
+        """
+        at_work = sum(run.meter.usage.cost for run in self._at_work.values())
+        return self._spent + at_work + sum(self._before.values())
 
     @property
     def is_over_budget(self) -> bool:
@@ -148,6 +155,8 @@ class Batch:
         self._check_columns()
         if self.models is not None:
             self.models.check_all(self.workflow.plan.graph.components)
+        if self.budget is not None:
+            self._look_back()
         began = time.monotonic()
         waiting = iter(self.rows)
         try:
@@ -165,6 +174,14 @@ class Batch:
             self.seconds = time.monotonic() - began
             self._at_work.clear()
         return self.all_results()
+
+    def _look_back(self) -> None:
+        """Read what the rows' runs have spent before."""
+        for row in self.rows:
+            known = ReplayIndex(self.journal.entries(self.run_id(row)))
+            self._before[row.number] = known.used.get("cost", 0.0)
+            if known.ended is not None and known.ended.data.get("status") == "done":
+                self._done.add(row.number)
 
     async def _leave(self, models: ModelBatches) -> None:
         """Leave the batches of calls at their services."""
@@ -190,10 +207,14 @@ class Batch:
     # ------------------------------------------------------------------------------- the rows
 
     async def _work(self, waiting: Iterator[Row]) -> None:
-        """Run one row after the other, until there is none, or no money."""
+        """Run one row after the other, until there is none; without money only those that need
+        none.
+        """
         for row in waiting:
-            if self.is_over_budget or self._is_refused:
+            if self._is_refused:
                 return
+            if self.is_over_budget and row.number not in self._done:
+                continue
             result = self.results[row.number] = await self._result_of(row)
             self._spent += result.cost
             if self.models is not None:
@@ -225,9 +246,11 @@ class Batch:
 
     def _begun(self, row: Row) -> Run:
         options = dict(self.options)
-        if self.budget is not None:
+        observers = [*options.pop("observers", ())]
+        self._before.pop(row.number, None)
+        if self.budget is not None and row.number not in self._done:
             options["limits"] = self._limits(self.budget - self.cost)
-        observers = [*options.pop("observers", ()), _Spending(self)]
+            observers.append(_Spending(self))
         return self.workflow.start(
             self.input_of(row),
             run_id=self.run_id(row),
@@ -253,8 +276,9 @@ class Batch:
 
     def stop(self, reason: str) -> None:
         """Cancel the runs at work."""
-        for run in self._at_work.values():
-            run.cancel(reason)
+        for number, run in self._at_work.items():
+            if number not in self._done:
+                run.cancel(reason)
 
     @property
     def _is_refused(self) -> bool:

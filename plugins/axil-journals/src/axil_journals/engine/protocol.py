@@ -78,7 +78,8 @@ class Engine(Protocol):
     async def answer(self, run_id: str, answers: Mapping[str, Any]) -> None:
         """Store answers, by question id, and resume the run.
 
-        Raises: EngineError (AX541): the run does not ask that, or it was answered before.
+        Raises: EngineError (AX541): the run does not ask that, it was answered before, or the run
+            was cancelled.
         """
         ...
 

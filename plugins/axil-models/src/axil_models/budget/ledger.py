@@ -321,9 +321,10 @@ class Ledger:
             account.reservations.pop(reservation, None)
         pricing = self._pricing(reservation.accounts)
         if not cost and pricing is not None:
-            price = pricing.price([name for name in (model, *reservation.names) if name])
             given, answered = tokens.get("input_tokens", 0), tokens.get("output_tokens", 0)
-            cost = 0.0 if price is None else price.of(given, answered, *special)
+            names = [[each for each in (model, name) if each] for name in _of(model, reservation)]
+            prices = [pricing.price(each) for each in names]
+            cost = max((p.of(given, answered, *special) for p in prices if p), default=0.0)
             cost *= 1 - discount
         elif not cost and tokens and not self._is_free:
             self._is_free = any(account.has_costs for account in reservation.accounts)
@@ -369,6 +370,15 @@ class Ledger:
         ways = (0, given - estimate.audio_tokens)  # all of the rest may be written to a cache
         costs = [p.of(given, wanted, 0, written, *heard) for p in prices if p for written in ways]
         return max(costs, default=0.0)
+
+
+def _of(model: str, reservation: Reservation) -> Sequence[str]:
+    """Return the names, of those that the reservation was for, of the model that answered: the one
+    that it is a version of; else all, and the dearest counts.
+    """
+    names = reservation.names or ("",)
+    versions = [name for name in names if name and model.startswith(name)]
+    return [max(versions, key=len)] if versions else names
 
 
 def _raised(limit: LimitReached) -> None:

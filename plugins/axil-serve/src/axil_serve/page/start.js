@@ -28,17 +28,28 @@ export function kindOf(schema, defs = {}) {
   return { kind: "any", schema, hasText: !schema.type }
 }
 
+// A list of texts, one a line; as JSON, where lines would say something else.
+const areLines = (list) => Array.isArray(list) && list.every((each) => typeof each === "string" && each && each === each.trim() && !/\n|^\[/.test(each))
+function listOf(text) {
+  const read = text.trim().startsWith("[") ? parsed(text) : null
+  return Array.isArray(read) ? read : text.split("\n").map((each) => each.trim()).filter(Boolean)
+}
+
+const numberOf = (text) => (Number.isFinite(Number(text)) ? Number(text) : text)
+
 // Inputs of a form for the properties of a schema. `value` is what is filled in; wrong ones are said.
 export class InputForm {
-  constructor(schema, given = {}) {
+  // `isWhole`: nothing else is filled in, defaults neither.
+  constructor(schema, given = {}, isWhole = false) {
     this.fields = new Map()
+    this.isWhole = isWhole
     this.paths = make("datalist", { id: "paths" })
     this.place = make("div", { class: "fields" }, this.paths, Object.entries(schema.properties).map(([name, each]) => this.field(name, each, schema, given[name])))
   }
 
   field(name, schema, whole, given) {
     const { kind, words, hasText, format } = kindOf(schema, whole.$defs || schema.$defs || {})
-    const isRequired = (whole.required || []).includes(name), id = `in-${name}`, first = given === undefined ? schema.default : given
+    const isRequired = (whole.required || []).includes(name), id = `in-${name}`, first = given === undefined && !this.isWhole ? schema.default : given
     let input
     if (kind === "choice") {
       input = make("select", { id }, isRequired ? null : make("option", { value: "" }, "not set"),
@@ -47,7 +58,8 @@ export class InputForm {
     else if (/path/.test(format)) input = make("input", { id, type: "text", list: "paths", value: first ?? "", placeholder: "attachments/…" })
     else {
       input = make("textarea", { id, rows: 1, class: kind === "any" && !hasText ? "is-code" : "" })
-      input.value = first === undefined || first === null ? "" : typeof first === "string" ? first : kind === "list" ? first.join("\n") : JSON.stringify(first, null, 2)
+      const isPlain = kind === "list" ? areLines(first) && (first.length > 0 || given === undefined) : typeof first === "string" && (kind !== "any" || (hasText && parsed(first) === first))
+      input.value = first === undefined || first === null ? "" : !isPlain ? JSON.stringify(first, null, 2) : kind === "list" ? first.join("\n") : first
       const grow = () => (input.rows = Math.min(16, Math.max(input.value.split("\n").length, Math.ceil(input.value.length / 90), 1)))
       input.addEventListener("input", grow)
       grow()
@@ -59,6 +71,17 @@ export class InputForm {
     const word = { any: hasText ? "" : "JSON", number: "a number", list: "one a line", choice: "", text: "" }[kind]
     return make("div", { class: "field" }, make("label", { for: id }, name, isRequired ? "" : make("span", { class: "soft" }, " (optional)")), input,
       make("small", { class: "soft" }, [schema.description, word].filter(Boolean).join(" · ")), says)
+  }
+
+  // What is filled in, also where it is wrong.
+  get draft() {
+    const found = {}
+    for (const [name, { input, kind, isRequired }] of this.fields) {
+      const text = input.value
+      if (text !== "") found[name] = kind === "choice" ? JSON.parse(text) : kind === "number" ? numberOf(text) : kind === "list" ? listOf(text) : kind === "text" ? text : parsed(text)
+      else if (isRequired && kind === "text") found[name] = ""
+    }
+    return found
   }
 
   // The input that is filled in; null: something is wrong, which is said at its field.
@@ -79,7 +102,7 @@ export class InputForm {
       } else if (kind === "choice") found[name] = JSON.parse(text)
       else if (kind === "number") Number.isFinite(Number(text)) ? (found[name] = Number(text)) : wrong("Expected a number.")
       else if (kind === "text") found[name] = text
-      else if (kind === "list") found[name] = text.split("\n").map((each) => each.trim()).filter(Boolean)
+      else if (kind === "list") found[name] = listOf(text)
       else {
         const read = parsed(text)
         if (typeof read === "string" && !hasText && !text.startsWith('"')) wrong("Expected JSON.")
@@ -111,26 +134,42 @@ export async function start(name, isCurrent) {
   const wanted = (again && again.workflow) || name || sessionStorage.getItem("axil-last") || ""
   const which = make("select", { id: "which", onchange: () => draw() }, workflows.map((each) => make("option", { value: each.name, selected: each.name === wanted }, each.name)))
   const about = make("p", { class: "soft" }), place = make("div")
-  const asJson = make("input", { type: "checkbox", id: "as-json", onchange: () => draw() })
+  const asJson = make("input", { type: "checkbox", id: "as-json", onchange: () => turn() })
   const files = new FilesGiven(() => form && form.offer(files.paths))
-  const text = make("textarea", { id: "input", rows: 4 })
+  const says = make("small", { class: "finding is-error", role: "alert", id: "input-says" })
+  const text = make("textarea", { id: "input", rows: 4, "aria-describedby": says.id })
   let form = null
-  const draw = () => {
-    const workflow = workflows.find((each) => each.name === which.value), own = again && again.workflow === workflow.name ? again.input : null
+  const chosen = () => workflows.find((each) => each.name === which.value)
+  // Between the form and JSON: what is filled in stays.
+  const turn = () => {
+    if (asJson.checked) {
+      if (form) text.value = JSON.stringify(form.draft, null, 2)
+      return draw()
+    }
+    const given = text.value.trim() ? parsed(text.value) : {}, isFields = given && typeof given === "object" && !Array.isArray(given)
+    const next = isFields ? new InputForm(chosen().inputs, given, true) : null
+    const lost = next ? Object.keys(given).filter((name) => JSON.stringify(next.draft[name]) !== JSON.stringify(given[name])) : ["what is not a JSON object"]
+    if (!lost.length) return draw(next)
+    asJson.checked = true
+    says.textContent = `The form cannot show ${lost.join(", ")}.`
+  }
+  const draw = (filled = null) => {
+    const workflow = chosen(), own = again && again.workflow === workflow.name ? again.input : null
     about.textContent = workflow.description
     const isFields = own === null || (typeof own === "object" && !Array.isArray(own))
-    const hasForm = !isText(workflow) && Object.keys(workflow.inputs.properties).length && !asJson.checked && isFields
-    form = hasForm ? new InputForm(workflow.inputs, own || {}) : null
+    const hasForm = !isText(workflow) && Object.keys(workflow.inputs.properties).length && !asJson.checked && (filled || isFields)
+    form = !hasForm ? null : filled || new InputForm(workflow.inputs, own || {})
+    says.textContent = ""
     if (own !== null && !text.value) text.value = typeof own === "string" ? own : JSON.stringify(own, null, 2)
     text.rows = Math.min(16, Math.max(4, text.value.split("\n").length + 1))
     asJson.parentElement.hidden = isText(workflow) || !Object.keys(workflow.inputs.properties).length
-    place.replaceChildren(form ? form.place : make("div", { class: "field" }, make("label", { for: "input" }, isText(workflow) ? "Input: a text" : "Input: a text, or JSON"), text))
+    place.replaceChildren(form ? form.place : make("div", { class: "field" }, make("label", { for: "input" }, isText(workflow) ? "Input: a text" : "Input: a text, or JSON"), text, says))
     if (form) form.offer(files.paths)
   }
   const send = once(() => tried(async () => {
     await files.arrived()
     const body = { workflow: which.value }
-    const isSaid = isText(workflows.find((each) => each.name === which.value)) // also an empty text is one
+    const isSaid = isText(chosen()) // also an empty text is one
     const input = form ? form.value : text.value.trim() ? parsed(text.value) : isSaid ? "" : undefined
     if (input === null) return
     if (input !== undefined) body.input = input

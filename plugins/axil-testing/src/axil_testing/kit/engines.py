@@ -414,7 +414,7 @@ class EngineKit(Kit):
 
     def test_a_run_is_cancelled_wherever_it_stands(self) -> None:
         """At work and waiting; its waiters get the end; one that has ended stays as it is;
-        twice is once.
+        twice is once; an answer does not bring it back (AX541).
         """
 
         async def law() -> None:
@@ -458,6 +458,15 @@ class EngineKit(Kit):
                         (first.status, again[0]) == ("cancelled",) * 2,
                         f"a cancelled run is {first.status}, {again[0]}",
                     )
+                await _refused(
+                    engine.answer(waiting, {"asks?m0": 1}),
+                    "AX541",
+                    "a question of a run that was cancelled is answered",
+                )
+                require(
+                    engine.get(waiting).info.status == "cancelled",
+                    "an answer brings a run back that was cancelled",
+                )
 
         self.wait(law())
 
