@@ -147,18 +147,22 @@ number = 1 + brief.invoke({"category": "x"}).output["category"]  # slip
 
 
 SETTINGS = """# pyright: standard
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 from axil import CustomNode, Graph, Limits, RootGraph
 from axil_agent import Agent, AgentSwitch, Cached, DynamicAgent, HumanNode, SingleAgent
 from axil_agent import HistoryMemory, Reflection, Scripted
-from axil_context import FileMemory, HybridRetriever, KeywordRetriever, StoreRetriever
+from axil_context import CohereEmbedder, FactMemory, FileMemory, HybridRetriever, KeywordRetriever
+from axil_context import ModelReranker, RerankedRetriever, StoreRetriever, VectorRetriever
 from axil_control import Loop, LogicSwitch, Map, NodeTemplate, Tree
 from axil_mcp import MCPTools
+from axil_models import ContextBlock, ContextQuery, Hit, ProviderTool, Row
+from axil_openai import OpenAIModel
 from axil_process import ProcessExecutor
 from axil_sqlite import SqliteJournal
 from axil_teams import Debate
-from axil_wrappers import Cache, Fallback, Guarded, Limit, Retry, Timeout, Write
+from axil_wrappers import Cache, Fallback, FallbackModel, Guarded, Limit, Retry, Timeout, Write
 
 class Told(TypedDict):
     category: str
@@ -180,6 +184,33 @@ class Curt(Agent):
 class Spoken:
     def invoke(self, messages: list[Any], tools: Any, settings: Any) -> str:
         return "yes"
+
+class Lengths:
+    name = "lengths"
+    dimensions: int | None = 1
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return [[float(len(text))] for text in texts]
+
+    async def rerank(self, query: str, texts: Sequence[str], ctx: Any = None) -> list[float]:
+        return [0.0 for text in texts]
+
+class Rows:
+    def upsert(self, rows: Sequence[Row]) -> None: ...
+    def delete(self, ids: Sequence[str]) -> None: ...
+    def marks(self, tags: Sequence[str]) -> dict[str, str]:
+        return {}
+    async def search(self, vector: Sequence[float], top_k: int, tags: Sequence[str]) -> list[Hit]:
+        return []
+
+class Notes:
+    def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
+        return []
+    async def put(self, blocks: Sequence[ContextBlock]) -> None: ...
+    def delete(self, blocks: Sequence[ContextBlock]) -> None: ...
+
+class NoNames:
+    def check(self, text: str, ctx: object) -> None: ...
 
 def add(a: int, b: int) -> int:
     return a + b
@@ -213,6 +244,14 @@ made = [
     Fallback(value={"n": 0}, on_status=[500]), Guarded(input=["no_secrets"]), Cached(model),
     FileMemory(path="m.jsonl", namespace=["user"]), HybridRetriever(providers=["keyword"]),
     StoreRetriever(store="memory", embedder="lexical"), ProcessExecutor(lanes=["slow"]),
+    StoreRetriever(store=Rows(), embedder=Lengths()), VectorRetriever(embedder=Lengths()),
+    HybridRetriever(providers=[Notes(), "keyword", KeywordRetriever()]), FactMemory(index=Notes()),
+    RerankedRetriever(provider=Notes(), reranker=Lengths()), FileMemory(path="m", index=Notes()),
+    RerankedRetriever(provider={"type": "keyword"}, reranker=ModelReranker(model=model)),
+    VectorRetriever(embedder=CohereEmbedder("m", api_key="k", dimensions=8)), Cached(Spoken()),
+    FallbackModel([model, OpenAIModel("m", profile="ollama"), "openai"], on_status=[503]),
+    OpenAIModel(model_name="m", api_key={"env": "K"}, invoke_settings={"temperature": 0.0}),
+    Guarded(input=[NoNames(), {"type": "pii"}]), ProviderTool("computer", act=add),
     SqliteJournal(Path("runs")), SqliteJournal("runs"), SqliteJournal(folder="runs"),
     KeywordRetriever(documents=[{"text": "A leaf."}]), Cached("openai", keep=False),
     Map(split={"type": "regex", "pattern": ";"}), MCPTools(url="https://x", token={"env": "T"}),
@@ -221,17 +260,51 @@ made = [
 SLIPS_IN_SETTINGS = """# pyright: standard
 from typing import TypedDict
 from axil import Limits, Result, RootGraph
-from axil_agent import Agent, AgentSwitch, DynamicAgent, HumanNode, SingleAgent
-from axil_context import FileMemory
+from axil_agent import Agent, AgentSwitch, Cached, DynamicAgent, HumanNode, Scripted, SingleAgent
+from axil_context import FactMemory, FileMemory, HybridRetriever, KeywordRetriever
+from axil_context import RerankedRetriever, StoreRetriever, VectorRetriever
 from axil_control import Loop, Map
 from axil_mcp import MCPTools
-from axil_wrappers import Cache, Retry, Timeout
+from axil_models import ProviderTool
+from axil_openai import OpenAIModel
+from axil_wrappers import Cache, FallbackModel, Guarded, Retry, Timeout
 
 class Told(TypedDict):
     category: str
 
+class Words:
+    async def embed(self, texts: list[str]) -> list[str]:
+        return texts
+
+model = Scripted(["yes"])
+found = KeywordRetriever(paths=["docs"])
 graph = RootGraph("g", state=Told)
 plain = RootGraph("p")
+VectorRetriever(embedder=model)  # slip
+VectorRetriever(embedder=Words())  # slip
+StoreRetriever(store=found)  # slip
+FactMemory(index=model)  # slip
+FileMemory(path="notes.jsonl", index=42)  # slip
+HybridRetriever(providers=[model])  # slip
+RerankedRetriever(provider=found, reranker=found)  # slip
+RerankedRetriever(provider=None, reranker="model")  # slip
+Cached(found)  # slip
+Cached(model=found, keep=True)  # slip
+FallbackModel([found])  # slip
+Guarded(input=[model])  # slip
+ProviderTool("computer", act=42)  # slip
+MCPTools(command=["notes"], sampling_model=found)  # slip
+OpenAIModel("m", temperature=0.5)  # slip
+OpenAIModel("m", api_key=42)  # slip
+Agent(model, memories=model)  # slip
+Agent(model, memories=[Words()])  # slip
+Agent(model, tools=[found, 42])  # slip
+Agent(model, retrievers=[42])  # slip
+Agent(found)  # slip
+plain.create_node(Agent, "m", name="mem", memories=[model])  # slip
+plain.create_node(Agent, "m", name="ret", retrievers=Words())  # slip
+plain.create_node(Agent, "m", name="too", tools=[42])  # slip
+plain.create_node(Agent, name="mod", model=found)  # slip
 Agent(42)  # slip
 Agent("m", instruction="Be brief.")  # slip
 agent = graph.create_node(Agent, "m", name="a")

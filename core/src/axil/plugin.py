@@ -64,7 +64,8 @@ _SUBJECTS = {
         """,
         "settings.redaction": "is_private redact_data redact_text secret_spans",
         "settings.secrets": """
-            CallerSecrets Secret caller_secret callers_secrets given_by_caller resolve_secret
+            CallerSecrets Secret SecretLike caller_secret callers_secrets given_by_caller
+            resolve_secret
         """,
         "settings.wants": "Want note_want noting_wants refusals_of",
         "spec.graph": "FromEnvironment Place",

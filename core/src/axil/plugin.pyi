@@ -204,6 +204,7 @@ from axil.settings.redaction import (
 from axil.settings.secrets import (
     CallerSecrets as CallerSecrets,
     Secret as Secret,
+    SecretLike as SecretLike,
     caller_secret as caller_secret,
     callers_secrets as callers_secrets,
     given_by_caller as given_by_caller,

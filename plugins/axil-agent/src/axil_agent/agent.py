@@ -59,12 +59,17 @@ from axil_agent.voice import talk, who_speaks_first
 from axil_models import (
     Approval,
     ContextError,
+    ContextLike,
     ContextQuery,
     Formatter,
+    FormatterLike,
     Model,
+    ModelLike,
     Request,
     Tool,
+    ToolLike,
     Turn,
+    Use,
     call_async,
     checked_settings,
     component_of,
@@ -85,14 +90,9 @@ if TYPE_CHECKING:
     from axil.plugin import CompileOptions, Place
     from axil_agent.arguments import (
         AgentNodeOptions,
-        ContextLike,
         DynamicNodeOptions,
         DynamicOptions,
         First,
-        FormatterLike,
-        ModelLike,
-        ToolLike,
-        Use,
     )
     from axil_agent.citations import Source
     from axil_agent.stage import Stage

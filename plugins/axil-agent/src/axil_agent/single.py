@@ -20,10 +20,19 @@ from axil_agent.models import Chosen
 from axil_agent.prompt import Style, Wiring
 from axil_agent.sharing import shared_values
 from axil_agent.standalone import StandaloneContext
-from axil_models import Part, Reply, Request, Structure, checked_settings, plain_data, text_part
+from axil_models import (
+    ModelLike,
+    Part,
+    Reply,
+    Request,
+    Structure,
+    checked_settings,
+    plain_data,
+    text_part,
+)
 
 if TYPE_CHECKING:
-    from axil_agent.arguments import First, ModelLike, SingleOptions
+    from axil_agent.arguments import First, SingleOptions
     from axil_agent.stage import Stage
 
 

@@ -14,12 +14,12 @@ from axil_agent.errors import ReplyError, WiringError
 from axil_agent.models import Chosen
 from axil_agent.speakers import transcript
 from axil_agent.verdict import TRIES, decided
-from axil_models import Model, Request, plain_data, read_arguments
+from axil_models import Model, ModelLike, Request, plain_data, read_arguments
 
 if TYPE_CHECKING:
     from axil import Graph
     from axil.plugin import CompileOptions
-    from axil_agent.arguments import ModelLike, SwitchNodeOptions
+    from axil_agent.arguments import SwitchNodeOptions
 
 _SYSTEM = (
     "You judge whether a condition holds for what the user gives. "

@@ -26,9 +26,11 @@ from axil_models import (
     ContextBlock,
     ContextError,
     Embedder,
+    EmbedderLike,
     Hit,
     ProviderSettings,
     Row,
+    StoreLike,
     StoreLost,
     block_data,
     block_key,
@@ -52,7 +54,7 @@ _LONGEST: Final = 200
 class IndexSettings(ProviderSettings):
     """The settings of all that keeps blocks in a store."""
 
-    embedder: Any = Field(
+    embedder: EmbedderLike = Field(
         "lexical",
         description="Makes vectors of texts: a name, {type: …}, or an object.",
         json_schema_extra=refers_to("embedders", default=["lexical"]),
@@ -66,7 +68,7 @@ class IndexSettings(ProviderSettings):
 class StoreSettings(IndexSettings):
     """The settings of what keeps blocks in a store that is named by its component."""
 
-    store: Any = Field(
+    store: StoreLike = Field(
         "memory",
         description="Keeps the vectors: a name, {type: …}, or an object.",
         json_schema_extra=refers_to("stores", default=["memory"]),

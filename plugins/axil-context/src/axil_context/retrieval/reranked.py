@@ -13,8 +13,10 @@ from axil_models import (
     ContextBlock,
     ContextProvider,
     ContextQuery,
+    ProviderLike,
     ProviderSettings,
     Reranker,
+    RerankerLike,
     blocks_of,
     call_async,
     component_later,
@@ -30,11 +32,11 @@ if TYPE_CHECKING:
 class RerankedConfig(ProviderSettings):
     """The provider whose blocks are ordered, and what orders them."""
 
-    provider: object = Field(
+    provider: ProviderLike = Field(
         description="The context provider: a name, {type: …}, or an object.",
         json_schema_extra=refers_to("context"),
     )
-    reranker: object = Field(
+    reranker: RerankerLike = Field(
         description="Scores the blocks: a name, {type: …}, or an object.",
         json_schema_extra=refers_to("rerankers"),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +16,7 @@ from axil_models import (
     FormatError,
     Json,
     Malformed,
+    ModelLike,
     Remote,
     Reply,
     Request,
@@ -31,6 +32,10 @@ from axil_models import (
     service_config,
     valid_text,
 )
+
+if TYPE_CHECKING:
+    from axil.plugin import SecretLike
+    from axil_context.keywords import ModelRerankerKeywords, ServiceRerankerKeywords
 
 _USUAL: Final[Mapping[str, Usual]] = {
     "": Usual(host="", keys=()),
@@ -77,9 +82,9 @@ class ServiceReranker(Remote):
     def __init__(
         self,
         name: ServiceRerankerConfig | str | None = None,
-        api_key: Any = None,
+        api_key: SecretLike | None = None,
         base_url: str | None = None,
-        **more: Any,
+        **more: Unpack[ServiceRerankerKeywords],
     ) -> None:
         """Store the settings; the first call connects. Raises: ConfigError."""
         self.config: ServiceRerankerConfig = service_config(
@@ -121,7 +126,7 @@ class ModelRerankerConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: Any = Field(
+    model: ModelLike = Field(
         description="Rates the texts: {type: …}, or an object.",
         json_schema_extra=refers_to("models"),
     )
@@ -139,7 +144,9 @@ class ModelReranker:
 
     Config = ModelRerankerConfig
 
-    def __init__(self, config: ModelRerankerConfig | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: ModelRerankerConfig | None = None, **settings: Unpack[ModelRerankerKeywords]
+    ) -> None:
         """``settings``: those of ``ModelRerankerConfig``. Raises: ConfigError."""
         self.config = decoded_settings(ModelRerankerConfig, config, settings)
         self._grants = current_grants()
