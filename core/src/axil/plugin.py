@@ -78,8 +78,8 @@ _SUBJECTS = {
         "errors": """
             BodyError ComponentBlocked EngineError InvalidValue JournalError KernelBug
             MissingKeys NotBuilt NotInstalled Overdue PluginContract ProblemError RouteError
-            RunError Uncertain UnknownComponent did_you_mean format_names one_line own_line
-            with_article
+            RunError Uncertain UnknownComponent did_you_mean format_names naming_unknown
+            one_line own_line with_article
         """,
     },
     "Event loops": {

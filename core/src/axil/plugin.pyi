@@ -99,6 +99,7 @@ from axil.errors import (
     UnknownComponent as UnknownComponent,
     did_you_mean as did_you_mean,
     format_names as format_names,
+    naming_unknown as naming_unknown,
     one_line as one_line,
     own_line as own_line,
     with_article as with_article,

@@ -21,6 +21,7 @@ from axil.plugin import (
     Task,
     as_body,
     did_you_mean,
+    naming_unknown,
     pushed_fields,
     with_article,
 )
@@ -111,6 +112,7 @@ class Agent:
     pull_default: Mapping[str, str] = {}
     push_default: Mapping[str, str] = {}
 
+    @naming_unknown
     def __init__(
         self,
         model: ModelLike | None = None,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast, overload
 
 from axil import run_sync
-from axil.plugin import Message
+from axil.plugin import Message, did_you_mean
 from axil_agent.agent import Agent
 from axil_agent.converse import think
 from axil_agent.models import Chosen
@@ -194,6 +194,20 @@ class SingleAgent(Agent, Generic[T]):
             keys = keys or {"message": ""}
         self._wiring = Wiring(node=name, needed=self.wanted(keys))
         self._threads: dict[str, _Conversation] = {}
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            message = f'{type(self).__name__} "{self.__dict__.get("name")}" has no "{name}".'
+            if name in ("stream", "astream"):
+                message += (
+                    " run gives on_chunk what is streamed: await agent.run(…, on_chunk=show)."
+                )
+            elif name in ("run_sync", "execute", "call", "ainvoke"):
+                message += " run is to be awaited; invoke runs it and waits."
+            elif near := did_you_mean(name, (each for each in dir(self) if each[0] != "_")):
+                message += f" {near}"
+            raise AttributeError(message, name=name, obj=self)
 
     def _inputs_and_style(
         self, inputs: Mapping[str, object], wiring: Wiring

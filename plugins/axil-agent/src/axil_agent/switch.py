@@ -8,7 +8,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from axil import Context, Out
-from axil.plugin import EXIT, Body, BodyRules, as_body, did_you_mean, format_names, without_views
+from axil.plugin import (
+    EXIT,
+    Body,
+    BodyRules,
+    as_body,
+    did_you_mean,
+    format_names,
+    naming_unknown,
+    without_views,
+)
 from axil_agent.converse import think
 from axil_agent.errors import ReplyError, WiringError
 from axil_agent.models import Chosen
@@ -43,6 +52,7 @@ class AgentSwitch:
     sends is what it received.
     """
 
+    @naming_unknown
     def __init__(
         self,
         model: ModelLike | None = None,
