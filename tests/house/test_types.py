@@ -45,7 +45,7 @@ def pyright(
 
 
 CORRECT = """# pyright: standard
-from typing import TypedDict
+from typing import Annotated, Literal, TypedDict
 from axil import Limits, Result, RootGraph
 from axil_control import Loop
 from axil_files import load
@@ -68,7 +68,10 @@ told: Told = SingleAgent("m", output_type=Told).invoke({"q": "?"})
 numbers: list[int] = SingleAgent("m", output_type=list[int]).invoke({"q": "?"})
 upped: dict[str, str] = SingleAgent("m", output_type=upper).invoke({"q": "?"})
 count: int = SingleAgent("m", output_type=counted).invoke({"q": "?"})
-both: int | Told = SingleAgent[int | Told]("m", output_type=int | Told).invoke({"q": "?"})
+both: int | Told = SingleAgent("m", output_type=int | Told).invoke({"q": "?"})
+verdict: Literal["yes", "no"] = SingleAgent("m", output_type=Literal["yes", "no"]).invoke("?")
+rated: int = SingleAgent("m", output_type=Annotated[int, "from 1 to 5"]).invoke("?")
+words: dict[str, object] = SingleAgent("m", output_type=None).invoke("?")
 fields: dict[str, object] = SingleAgent("m", output_keys=["a"]).invoke({"q": "?"})
 graph = RootGraph("g", state=Told, limits=Limits(firings=9))
 agent = graph.create_node(Agent, name="a", model="scripted", wrappers=["retry"])
@@ -100,7 +103,7 @@ async def both_ways(graph: RootGraph[Topic, Brief]) -> str:
     return (await graph.run({"topic": "axils"})).output["text"]
 """
 SLIPS = """# pyright: standard
-from typing import TypedDict
+from typing import Literal, TypedDict
 from axil import Limits, RootGraph
 from axil_control import Loop
 from axil_files import load
@@ -117,6 +120,9 @@ graph = RootGraph("g", state=Told)
 number: int = SingleAgent("m", output_type=str).invoke({"q": "?"})  # slip
 word: str = SingleAgent("m", output_type=upper).invoke({"q": "?"})  # slip
 first: str = SingleAgent("m").invoke({"q": "?"})  # slip
+yes: Literal["yes"] = SingleAgent("m", output_type=Literal["yes", "no"]).invoke("?")  # slip
+whole: int = SingleAgent("m", output_type=int | str).invoke("?")  # slip
+SingleAgent("m", output_type=42)  # slip
 agent = graph.create_node(Agent(), name="a")
 RootGraph("h", atributes={"a": 1})  # slip
 agent.add_memroy(None)  # slip

@@ -32,6 +32,8 @@ from axil_models import (
 )
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
     from axil_agent.arguments import First, SingleOptions
     from axil_agent.stage import Stage
 
@@ -151,18 +153,18 @@ class SingleAgent(Agent, Generic[T]):
         output_type: Callable[..., T],
         **settings: Unpack[SingleOptions],
     ) -> None: ...
-    # what is no type for a type checker, as a union: the class is written as SingleAgent[…]
-    @overload
-    def __init__(
-        self,
-        *args: First,
-        output_type: object,
-        **settings: Unpack[SingleOptions],
-    ) -> None: ...
     @overload
     def __init__(
         self: SingleAgent[dict[str, Any]],
         *args: First,
+        output_type: None = None,
+        **settings: Unpack[SingleOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        *args: First,
+        output_type: TypeForm[T],  # a Literal, a union
         **settings: Unpack[SingleOptions],
     ) -> None: ...
 
