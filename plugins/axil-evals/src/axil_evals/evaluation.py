@@ -155,7 +155,7 @@ async def evaluate(
     target: Target,
     plan: Plan | None = None,
     *,
-    scorers: Sequence[Any] = (),
+    scorers: Sequence[object] = (),
     journal: Journal | None = None,
     run_id: str = "",
 ) -> Report:

@@ -28,7 +28,9 @@ class CaseTest:
     def __init__(self, dataset: Dataset, case: Case) -> None:
         self.case, self._dataset = case, dataset
 
-    def check(self, target: Any, *, repeats: int = 1, scorers: Any = (), model: Any = None) -> None:
+    def check(
+        self, target: Any, *, repeats: int = 1, scorers: Any = (), model: object = None
+    ) -> None:
         """Try the case on a target: a workflow, a graph, a file, or a ``Target``.
 
         Raises: AssertionError: a trial did not pass; it says which scorers, and why.

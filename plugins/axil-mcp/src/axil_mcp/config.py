@@ -191,7 +191,7 @@ class Offer(_Settings):
         """Return whether a tool is offered."""
         return _any(self.allow, tool) and not _any(self.deny, tool)
 
-    def effects_of(self, tool: str, annotations: Mapping[str, Any] | None) -> Effects:
+    def effects_of(self, tool: str, annotations: Mapping[str, object] | None) -> Effects:
         """Return the effect class of a call: what a repeated call may do.
 
         A server that says a tool only reads, or does no more the second time, is believed: it is

@@ -152,7 +152,7 @@ class Code(Programs):
 
     @again("external")  # the program's effects are unknown
     async def run_code(
-        self, ctx: Any, code: Annotated[str, "a Python program"], timeout_seconds: Seconds = 60
+        self, ctx: object, code: Annotated[str, "a Python program"], timeout_seconds: Seconds = 60
     ) -> Any:
         """Run a Python program in the workspace; what it prints is the result.
 
@@ -172,7 +172,7 @@ class Code(Programs):
     @again("external")
     async def run_command(
         self,
-        ctx: Any,
+        ctx: object,
         command: Annotated[
             list[str],
             Field(

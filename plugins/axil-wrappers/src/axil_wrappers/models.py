@@ -69,7 +69,7 @@ class FallbackModel:
         self._made: list[Any] = []
         self._held: list[AsyncExitStack] = []
 
-    def bind(self, setting: Any) -> None:
+    def bind(self, setting: object) -> None:
         """Make the models now rather than with the first question.
 
         Raises: PluginError, ConfigError; SpecError (AX835): it is no model.

@@ -94,7 +94,7 @@ class BlockIndex:
     """
 
     def __init__(
-        self, settings: IndexSettings, store: Any, use: str, where: str, *, owns: bool = False
+        self, settings: IndexSettings, store: object, use: str, where: str, *, owns: bool = False
     ) -> None:
         """``store``: an object, or the use of a component; ``use``: what the blocks are
         (``documents``); ``where``: the provider, for errors; ``owns``: close an object, too.
@@ -172,7 +172,7 @@ class BlockIndex:
         return [block for block in found if fits_filters(block.metadata, filters)][:top_k]
 
     async def newest(
-        self, top_k: int, filters: Mapping[str, Any], tags: Sequence[str]
+        self, top_k: int, filters: Mapping[str, object], tags: Sequence[str]
     ) -> list[ContextBlock]:
         """Return the listed blocks with the greatest marks, greatest first."""
         if top_k < 1 or not await self._opened():
@@ -191,7 +191,7 @@ class BlockIndex:
         return found[:top_k]
 
     async def marks(
-        self, tags: Sequence[str], filters: Mapping[str, Any] | None = None
+        self, tags: Sequence[str], filters: Mapping[str, object] | None = None
     ) -> Mapping[str, str]:
         """Return the marks of the rows that have all of ``tags`` and fit the filters, by id."""
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from pydantic import Field
 
@@ -92,7 +92,7 @@ class RerankedRetriever:
             return self._reranker
 
     async def get_blocks(
-        self, query: ContextQuery, top_k: int = 8, *, ctx: Any = None
+        self, query: ContextQuery, top_k: int = 8, *, ctx: object = None
     ) -> list[ContextBlock]:
         """Return the blocks with the best scores; ``metadata["found_score"]`` is the provider's.
 

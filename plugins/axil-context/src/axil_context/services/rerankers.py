@@ -166,7 +166,7 @@ class ModelReranker:
                 self._model = component_of("models", self.config.model, "the reranker's model")
         return self._model
 
-    async def rerank(self, query: str, texts: Sequence[str], /, ctx: Any = None) -> list[float]:
+    async def rerank(self, query: str, texts: Sequence[str], /, ctx: object = None) -> list[float]:
         """Return a score for each text, in their order, from 0 to 1.
 
         Raises: ModelError (AX660); ContextError (AX993): the answer does not rate each text.

@@ -126,7 +126,7 @@ async def tune(
     *,
     journal: Journal | None = None,
     run_id: str = "",
-    registry: Any = None,
+    registry: object = None,
 ) -> Tuned:
     """Look for a variant of a workflow file that is better by a dataset.
 

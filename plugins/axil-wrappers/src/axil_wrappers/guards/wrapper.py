@@ -91,7 +91,7 @@ class Guarded(Wrapper[GuardedConfig]):
 
     def __init__(
         self,
-        config: GuardedConfig | Mapping[str, Any] | None = None,
+        config: GuardedConfig | Mapping[str, object] | None = None,
         /,
         **settings: Unpack[GuardedKeywords],
     ) -> None:

@@ -1,0 +1,113 @@
+"""Where ``Any`` stands in the signatures of public names."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.house.stubs import public_modules
+from tests.internals import internal
+
+module_of_each = internal("module_of_each")
+SEVERAL = {"Sequence", "Iterable", "Iterator", "Collection", "list", "tuple"}
+"""Generics whose elements are called by the name of the whole."""
+
+
+class PublicAny(NamedTuple):
+    """An ``Any`` in a signature."""
+
+    where: str
+    """The module and the line."""
+    name: str
+    """The name of the parameter or field; of a result, its function's."""
+    form: str
+    """``value``: alone, or an element of several; ``mapping``: values of a mapping; ``parameter``:
+    of another generic.
+    """
+
+
+def public_anys() -> list[PublicAny]:
+    """Return every ``Any`` of the public names, once."""
+    names = {
+        (source, name)
+        for door in public_modules()
+        for module in [importlib.import_module(door)]
+        for name, source in module_of_each(module._SUBJECTS, module.__package__).items()
+    }
+    return sorted({each for source, name in names for each in _of(source, name)})
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    return ast.parse(Path(importlib.import_module(module).__file__ or "").read_text("utf-8"))
+
+
+def _of(module: str, name: str) -> Iterator[PublicAny]:
+    for each in _statements(_tree(module)):
+        if getattr(each, "name", "") == name or _target(each) == name:
+            for called, annotation in _annotations(each):
+                where = f"{module}:{annotation.lineno}"
+                yield from (PublicAny(where, called, form) for form in _forms(annotation))
+
+
+def _statements(body: ast.AST) -> Iterator[ast.stmt]:
+    for each in ast.iter_child_nodes(body):
+        if isinstance(each, ast.If):
+            yield from _statements(each)
+        elif isinstance(each, ast.stmt):
+            yield each
+
+
+def _target(statement: ast.stmt) -> str:
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    target = statement.target if isinstance(statement, ast.AnnAssign) else [*targets, None][0]
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _annotations(each: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names and the types of what a statement makes public."""
+    if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        given = each.args
+        several = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+        yield from ((one.arg, one.annotation) for one in several if one and one.annotation)
+        if each.returns is not None:
+            yield each.name, each.returns
+    elif isinstance(each, ast.ClassDef):
+        yield from ((each.name, base) for base in each.bases)
+        for inner in _statements(each):
+            name = getattr(inner, "name", "") or _target(inner)
+            if not name.startswith("_") or name in ("__init__", "__call__", "__getitem__"):
+                yield from _annotations(inner)
+    elif isinstance(each, ast.AnnAssign):
+        alias = ast.unparse(each.annotation) == "TypeAlias"
+        if (given := each.value if alias else each.annotation) is not None:
+            yield _target(each), given
+    elif isinstance(each, ast.Assign) and isinstance(each.value, (ast.Subscript, ast.BinOp)):
+        yield _target(each), each.value
+
+
+def _forms(annotation: ast.expr, form: str = "value") -> Iterator[str]:
+    """Yield the form of each ``Any`` in a type."""
+    if isinstance(annotation, ast.Name) and annotation.id == "Any":
+        yield form
+    elif isinstance(annotation, ast.BinOp):
+        yield from _forms(annotation.left, form)
+        yield from _forms(annotation.right, form)
+    elif isinstance(annotation, ast.List):
+        for each in annotation.elts:
+            yield from _forms(each, form)
+    elif isinstance(annotation, ast.Subscript):
+        name = ast.unparse(annotation.value)
+        inner = annotation.slice
+        within = form if name in SEVERAL else "parameter"
+        if name in ("Mapping", "dict") and isinstance(inner, ast.Tuple):
+            yield from _forms(inner.elts[0], "parameter")
+            yield from _forms(inner.elts[1], "mapping")
+        elif name != "Literal":
+            several = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            for each in several[:1] if name == "Annotated" else several:
+                yield from _forms(each, form if name == "Annotated" else within)
