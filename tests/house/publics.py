@@ -7,12 +7,15 @@ import importlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
-from tests.house.stubs import public_modules
+from tests.house.stubs import ROOT, public_modules
 from tests.internals import internal
 
 module_of_each = internal("module_of_each")
+KITS = {"axil_testing.kit"}
+"""What tries components of any kind."""
 SEVERAL = {"Sequence", "Iterable", "Iterator", "Collection", "list", "tuple"}
 """Generics whose elements are called by the name of the whole."""
 
@@ -32,13 +35,20 @@ class PublicAny(NamedTuple):
 
 def public_anys() -> list[PublicAny]:
     """Return every ``Any`` of the public names, once."""
-    names = {
-        (source, name)
-        for door in public_modules()
-        for module in [importlib.import_module(door)]
-        for name, source in module_of_each(module._SUBJECTS, module.__package__).items()
-    }
+    packages = (file.parent.name for file in ROOT.glob("plugins/*/src/*/__init__.py"))
+    doors = {*public_modules(), *packages} - KITS
+    names = {each for door in doors for each in _sources(importlib.import_module(door))}
     return sorted({each for source, name in names for each in _of(source, name)})
+
+
+def _sources(module: ModuleType) -> Iterator[tuple[str, str]]:
+    """Yield the module and the name of each public name."""
+    if hasattr(module, "_SUBJECTS"):
+        made = module_of_each(module._SUBJECTS, module.__package__)
+        yield from ((source, name) for name, source in made.items())
+    else:
+        given = ((getattr(module, name), name) for name in getattr(module, "__all__", ()))
+        yield from ((each.__module__, name) for each, name in given if hasattr(each, "__module__"))
 
 
 @cache

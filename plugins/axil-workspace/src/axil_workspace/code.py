@@ -153,7 +153,7 @@ class Code(Programs):
     @again("external")  # the program's effects are unknown
     async def run_code(
         self, ctx: object, code: Annotated[str, "a Python program"], timeout_seconds: Seconds = 60
-    ) -> Any:
+    ) -> object:
         """Run a Python program in the workspace; what it prints is the result.
 
         It can read and write the files there.
@@ -182,7 +182,7 @@ class Code(Programs):
         ],
         timeout_seconds: Seconds = 60,
         stdin: Annotated[str, "the text on the program's standard input"] = "",
-    ) -> Any:
+    ) -> object:
         """Run a program in the workspace: give the program and its arguments as a list.
 
         Args:

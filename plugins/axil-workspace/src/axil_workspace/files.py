@@ -79,7 +79,7 @@ class Files(Tools):
         recursive: bool = True,
         limit: Count = 200,
         include_hidden: bool = False,
-    ) -> Any:
+    ) -> object:
         """List the files that there are, folders included, with their sizes in bytes.
 
         Args:
@@ -97,7 +97,7 @@ class Files(Tools):
         max_depth: Annotated[int, Field(ge=1, le=100)] = 3,
         include_hidden: bool = False,
         limit: Count = 500,
-    ) -> Any:
+    ) -> object:
         """List what is in one folder.
 
         Args:
@@ -108,7 +108,7 @@ class Files(Tools):
         """
         return _listing(self.place(ctx), path, max_depth if recursive else 1, limit, include_hidden)
 
-    def describe_file(self, ctx: object, path: Path) -> Any:
+    def describe_file(self, ctx: object, path: Path) -> dict[str, Any]:
         """Say what a file is: size in bytes, media type, SHA-256, lines if it is a text, when it
         was changed.
         """
@@ -184,7 +184,7 @@ class Files(Tools):
         self,
         ctx: object,
         path_or_id: Annotated[str, "a path inside the workspace, or the name of an attachment"],
-    ) -> Any:
+    ) -> object:
         """Read a whole text file, or an attachment.
 
         An image, a recording or a PDF is shown; of other files it says what they are.
@@ -202,7 +202,7 @@ class Files(Tools):
             return text
         return f"{text[:most]}\n[characters 0 to {most} of {len(text)}; read_text gives the rest]"
 
-    def _seen(self, ctx: Any, path: str) -> Any:
+    def _seen(self, ctx: object, path: str) -> object:
         """Return the description of a file, and the file itself if models can be shown its kind."""
         report = self.describe_file(ctx, path)
         kind = _SEEN.get(report["media_type"])
@@ -227,7 +227,7 @@ class Files(Tools):
         before_context: Annotated[int, Field(ge=0, le=20)] = 2,
         after_context: Annotated[int, Field(ge=0, le=20)] = 2,
         include_hidden: bool = False,
-    ) -> Any:
+    ) -> object:
         """Find lines that match, in all text files.
 
         Args:
@@ -267,7 +267,7 @@ class Files(Tools):
         content: str,
         encoding: str = "utf-8",
         mode: Literal["overwrite", "append"] = "overwrite",
-    ) -> Any:
+    ) -> object:
         """Write a text file, or append to it; folders on the way are made.
 
         Args:
@@ -292,7 +292,7 @@ class Files(Tools):
         old_text: Annotated[str, "the text to be replaced, exactly as it stands in the file"],
         new_text: Annotated[str, "the new text"],
         everywhere: Everywhere = False,
-    ) -> Any:
+    ) -> object:
         """Replace a text in a file by another."""
         times = 0
 
@@ -315,7 +315,7 @@ class Files(Tools):
         encoding: str = "auto",
         newline: Newline = "preserve",
         ensure_trailing_newline: bool | None = None,
-    ) -> Any:
+    ) -> object:
         """Replace some lines of a text file.
 
         Args:
@@ -337,7 +337,7 @@ class Files(Tools):
 
     def create_folder(
         self, ctx: object, path: Path, parents: bool = True, exist_ok: bool = True
-    ) -> Any:
+    ) -> object:
         """Make a folder.
 
         Args:
@@ -347,7 +347,7 @@ class Files(Tools):
         created = self.place(ctx).make_folder(path, parents=parents, exist_ok=exist_ok)
         return {"path": path, "created": created}
 
-    def copy_path(self, ctx: object, src: Path, dst: Path, overwrite: bool = False) -> Any:
+    def copy_path(self, ctx: object, src: Path, dst: Path, overwrite: bool = False) -> object:
         """Copy a file or a folder.
 
         Args:
@@ -355,7 +355,7 @@ class Files(Tools):
         """
         return _shown(self.place(ctx).copy(src, dst, overwrite=overwrite))
 
-    def move_path(self, ctx: object, src: Path, dst: Path, overwrite: bool = False) -> Any:
+    def move_path(self, ctx: object, src: Path, dst: Path, overwrite: bool = False) -> object:
         """Move or rename a file or a folder.
 
         Args:
@@ -365,7 +365,7 @@ class Files(Tools):
 
     def delete_path(
         self, ctx: object, path: Path, recursive: bool = False, missing_ok: bool = False
-    ) -> Any:
+    ) -> object:
         """Delete a file or a folder.
 
         Args:
