@@ -57,11 +57,29 @@ def _tree(module: str) -> ast.Module:
 
 
 def _of(module: str, name: str) -> Iterator[PublicAny]:
-    for each in _statements(_tree(module)):
+    for each in _seen(_tree(module)):
         if getattr(each, "name", "") == name or _target(each) == name:
             for called, annotation in _annotations(each):
                 where = f"{module}:{annotation.lineno}"
                 yield from (PublicAny(where, called, form) for form in _forms(annotation))
+
+
+def _seen(body: ast.AST) -> Iterator[ast.stmt]:
+    """Yield the statements that type checkers see from outside: of an overloaded function not what
+    implements it.
+    """
+    several = list(_statements(body))
+    overloaded = {getattr(each, "name", "") for each in several if _is_overload(each)}
+    yield from (
+        each
+        for each in several
+        if _is_overload(each) or getattr(each, "name", None) not in overloaded
+    )
+
+
+def _is_overload(statement: ast.stmt) -> bool:
+    made = getattr(statement, "decorator_list", [])
+    return any(isinstance(each, ast.Name) and each.id == "overload" for each in made)
 
 
 def _statements(body: ast.AST) -> Iterator[ast.stmt]:
@@ -88,7 +106,7 @@ def _annotations(each: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
             yield each.name, each.returns
     elif isinstance(each, ast.ClassDef):
         yield from ((each.name, base) for base in each.bases)
-        for inner in _statements(each):
+        for inner in _seen(each):
             name = getattr(inner, "name", "") or _target(inner)
             if not name.startswith("_") or name in ("__init__", "__call__", "__getitem__"):
                 yield from _annotations(inner)

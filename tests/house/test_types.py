@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.house.publics import public_anys
 from tests.internals import internal
 
 from axil import Options
@@ -456,6 +457,43 @@ def anys(folder: Path) -> float:
 @pytest.mark.parametrize("folder", MOST_ANY)
 def test_any_stands_no_oftener_than_it_did(root, folder):
     assert anys(root / folder) <= MOST_ANY[folder]
+
+
+REASONS = {
+    "its author knows the type: of a node, a state, a model or a run": """
+        value payload payloads input inputs input_of output content args state default deps
+        questions ask answers step execute call_async __call__ attempt data fact expected result
+        first second seen chunk chunks a b out raw after get pop popitem setdefault __getitem__
+        owner isolate thaw without_views safe_get_attr recall RunInput Report Log
+    """,
+    "it is JSON, a row or a value to be written, and taken apart": """
+        document fields row rows part query response used edges encode_value decode_value
+        plain_data redact_data without_secrets there chosen
+    """,
+    "it has one of many forms, which are distinguished here": """
+        given kind call component components body condition process made spec effects estimate
+        pricing provider providers known_tools thinking out_edge out_edges scorers cases tries
+        target model config stop ctx waiting
+    """,
+    "the kind that was asked for gives it": """
+        component_of resolve edge_function wrap_body ledger activation
+    """,
+    "it is another library's, or has what only some of its kind have": """
+        hooks engine server service sdk journal clock plan
+    """,
+    "they are handed on as options that are typed there": "options settings more wanted",
+}
+"""Why there is no type, and the names of parameters, fields and results of which it is so."""
+
+
+def test_each_any_of_a_public_signature_has_its_reason():
+    """Values of mappings are fields, settings or JSON; parameters of other generics are those of
+    their class; what stands alone is called by a name that has a reason.
+    """
+    named = {name for names in REASONS.values() for name in names.split()}
+    found = [each for each in public_anys() if each.form == "value"]
+    assert [each for each in found if each.name not in named] == []
+    assert named - {each.name for each in found} == set(), "no longer needed"
 
 
 def test_the_options_of_agents_are_those_that_agents_take():

@@ -30,6 +30,7 @@ from axil_models import (
     Hit,
     ProviderSettings,
     Row,
+    Store,
     StoreLike,
     StoreLost,
     block_data,
@@ -106,7 +107,7 @@ class BlockIndex:
         self._grants = current_grants()
         component_later("stores", store, where)
         component_later("embedders", settings.embedder, where)
-        self._store: Any = None
+        self._store: Store | None = None
         self._embedder: Embedder | None = None
         self._space = 0
         """The length of the vectors in the store; 0: it is not known that there are any."""
@@ -114,11 +115,12 @@ class BlockIndex:
         self._one_at_a_time = threading.Lock()
 
     @property
-    def store(self) -> Any:
+    def store(self) -> Store:
         """The store; made when it is first used."""
         with self._making, granted(self._grants):
             if self._store is None:
-                self._store = component_of("stores", self._given, self.where)
+                made: Store = component_of("stores", self._given, self.where)
+                self._store = made
             return self._store
 
     @property
@@ -306,7 +308,7 @@ class BlockIndex:
         with self._making:
             made = isinstance(self._given, (str, Mapping))
             if (made or self._owns) and hasattr(self._store, "close"):
-                closes.append(self._store.close)
+                closes.append(cast("Any", self._store).close)
                 self._store = None
             if isinstance(self.settings.embedder, (str, Mapping)):
                 closes.append(getattr(self._embedder, "close", None))

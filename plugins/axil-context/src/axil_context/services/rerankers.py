@@ -16,6 +16,7 @@ from axil_models import (
     FormatError,
     Json,
     Malformed,
+    Model,
     ModelLike,
     Remote,
     Reply,
@@ -151,7 +152,7 @@ class ModelReranker:
         self.config = decoded_settings(ModelRerankerConfig, config, settings)
         self._grants = current_grants()
         component_later("models", self.config.model, "the reranker's model")
-        self._model: Any = None
+        self._model: Model | None = None
 
     @property
     def name(self) -> str:
@@ -159,12 +160,14 @@ class ModelReranker:
         return f"model/{getattr(self.model, 'name', type(self.model).__name__)}"
 
     @property
-    def model(self) -> Any:
+    def model(self) -> Model:
         """The model; made when it is first used."""
         with granted(self._grants):
             if self._model is None:
-                self._model = component_of("models", self.config.model, "the reranker's model")
-        return self._model
+                given, where = self.config.model, "the reranker's model"
+                made: Model = component_of("models", given, where)
+                self._model = made
+            return self._model
 
     async def rerank(self, query: str, texts: Sequence[str], /, ctx: object = None) -> list[float]:
         """Return a score for each text, in their order, from 0 to 1.
