@@ -1,4 +1,4 @@
-"""Where ``Any`` stands in the signatures of public names."""
+"""Each ``Any`` in the signatures of public names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.internals import internal
 
 module_of_each = internal("module_of_each")
 KITS = {"axil_testing.kit"}
-"""What tries components of any kind."""
+"""Packages that try components of any kind."""
 SEVERAL = {"Sequence", "Iterable", "Iterator", "Collection", "list", "tuple"}
 """Generics whose elements are called by the name of the whole."""
 

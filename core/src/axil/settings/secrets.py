@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
 SecretLike: TypeAlias = "Secret | SecretStr | str | Mapping[str, str]"
-"""What a secret is made of: a text, or a reference to the environment variable that holds it."""
+"""The value of a secret: a text, or a reference to the environment variable that holds it."""
 _REFERENCE = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
 
 

@@ -1,4 +1,4 @@
-"""What may be given where a component is wanted: an object of its kind, the name of an installed
+"""The types of arguments that refer to components: an object of the kind, the name of an installed
 one, or ``{type: …, …}``.
 """
 
@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Protocol, TypeAlias
 
 from pydantic import GetCoreSchemaHandler
-from pydantic_core import CoreSchema
 
 from axil.plugin import Body, BodyRules
 from axil_models.context import ContextProvider, Index
@@ -21,7 +20,7 @@ from axil_models.tools import Tool, Toolset
 
 
 class _AsGiven:
-    def __get_pydantic_core_schema__(self, _: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, _: object, handler: GetCoreSchemaHandler) -> object:
         return handler(object)
 
     def __repr__(self) -> str:
@@ -145,7 +144,7 @@ ContextLike: TypeAlias = Annotated[
 ]
 """A memory or a retriever of an agent, or the use of one."""
 ProviderLike: TypeAlias = Annotated[ContextProvider | Use, as_given]
-"""What gives blocks, or the use of it."""
+"""A context provider, or the use of one."""
 IndexLike: TypeAlias = Annotated[Index | Use, as_given]
 """A provider whose blocks can be put and deleted, or the use of one."""
 FormatterLike: TypeAlias = Annotated[Formatter | Dumps | Formats | type[object] | Use, as_given]
