@@ -1026,3 +1026,9 @@ def test_an_edge_knows_the_fields_that_it_carries():
     a, b = g.create_node(CustomNode, "a"), g.create_node(CustomNode, "b")
     assert g.create_edge(a, b, {"n": "a number"}).keys == {"n": "a number"}
     assert g.edge_from_entry(a).keys == {"message": ""}
+
+
+def test_an_unknown_option_of_a_graph_is_answered_with_the_one_that_is_meant():
+    for kind in (Graph, RootGraph, Loop):
+        with pytest.raises(ConfigError, match=r'takes no "atributes"\. Did you mean'):
+            kind("g", atributes={"a": 1})

@@ -149,7 +149,7 @@ def _annotation(given: Any) -> str:
     text = given if isinstance(given, str) else getattr(given, "__forward_arg__", None)
     # Python 3.11 names the module, later versions do not
     text = text or inspect.formatannotation(given).replace("typing.", "")
-    return text
+    return re.sub(r"Annotated\[(.*), as_given\]", r"\1", text)
 
 
 def _default(value: Any) -> str:

@@ -23,6 +23,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, BeforeValidator, SecretStr
 
 from axil.plugin import Secret
+from axil_models import Remote
 
 ROOT = Path(__file__).resolve().parents[2]
 DECLARED = re.compile(r"Unpack\[(\w+)Keywords\]")
@@ -42,6 +43,9 @@ TEXTS: Mapping[Any, str] = {
     Secret: "str | Mapping[str, str]",
 }
 """Types of fields that are made of what else."""
+
+OTHERWISE = {"model_name": "str", "model": "str", "invoke_settings": "Mapping[str, object]"}
+"""Other names of settings that adapters of services take."""
 
 Imports = dict[str, set[str]]
 
@@ -68,7 +72,7 @@ def _declaring(folder: Path) -> Iterator[tuple[str, type]]:
 def _module(package: str, classes: list[tuple[str, type]]) -> str:
     imports: Imports = defaultdict(set)
     imports["typing"].add("TypedDict")
-    texts = [_keywords_of(name, _config(kind), package, imports) for name, kind in sorted(classes)]
+    texts = [_keywords_of(name, kind, package, imports) for name, kind in sorted(classes)]
     lines = [_import(source, names) for source, names in sorted(imports.items(), key=_order)]
     first, *rest = (line for _, line in lines)
     groups = [group for group, _ in lines]
@@ -114,13 +118,17 @@ def _config(kind: Any) -> type[BaseModel]:
     return kind if issubclass(kind, BaseModel) else kind.Config
 
 
-def _keywords_of(name: str, config: type[BaseModel], package: str, imports: Imports) -> str:
-    """Return the class of the keywords that a config gives."""
+def _keywords_of(name: str, kind: type, package: str, imports: Imports) -> str:
+    """Return the class of the keywords that a config gives, but for the constructor's own."""
+    config = _config(kind)
+    own = _named_parameters(kind) if config is not kind else set[str]()
     lines = [
         f"class {name}Keywords(TypedDict, total=False):",
         f'    """The settings of ``{name}``; see ``{config.__qualname__}``."""',
     ]
     for key, field in config.model_fields.items():
+        if key in own:
+            continue
         owner = next(kind for kind in config.__mro__ if key in inspect.get_annotations(kind))
         module = importlib.import_module(owner.__module__)
         lines += [
@@ -129,7 +137,17 @@ def _keywords_of(name: str, config: type[BaseModel], package: str, imports: Impo
         ]
         if field.description:
             lines += _docstring(field.description)
+    if issubclass(kind, Remote):
+        known = OTHERWISE if "settings" in config.model_fields else list(OTHERWISE)[:2]
+        lines += ["", *(f"    {key}: {OTHERWISE[key]}" for key in known)]
+        imports["collections.abc"].add("Mapping")
     return "\n".join(lines)
+
+
+def _named_parameters(kind: type) -> set[str]:
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = inspect.signature(kind).parameters.values()
+    return {each.name for each in parameters if each.kind in named}
 
 
 def _docstring(text: str) -> list[str]:

@@ -203,7 +203,7 @@ program("a cycle", PROGRAM.replace("graph.build()", "graph.create_edge('a', 'a')
 program("a file to load", "from axil_files import load\nload('flw.yaml')\n", "flw.yaml",
         "no such file", "Check the path")  # fmt: skip
 program("a setting of an agent", "from axil_agent import Agent\nAgent(instruction='x')\n",
-        "Agent", "unexpected keyword argument 'instruction'")  # fmt: skip
+        'Agent takes no "instruction"', 'Did you mean "instructions"')  # fmt: skip
 
 # ---------------------------------------------------------------------------------- plugins
 typed("a plugin", "axil plugins show axil-agnet", "plugin", '"axil-agnet"', 'mean "axil-agent"')

@@ -27,10 +27,12 @@ and begins with an id (``AX104``) that has an entry in ``docs/reference/errors.m
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import wraps
+from typing import Literal, ParamSpec
 
+P = ParamSpec("P")
 Severity = Literal["error", "warning"]
 
 
@@ -372,10 +374,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def refused_setting(
-    component: type, settings: Collection[str], error: TypeError
+    component: type, settings: Collection[str], error: BaseException
 ) -> tuple[str, set[str]] | None:
     """Return the setting that a constructor refused with a TypeError, and those that it takes, its
-    bases' ``**options`` included; None: the error is about something else.
+    bases' included where it has ``**options``; None: the error is about something else.
     """
     import inspect
     import re
@@ -384,14 +386,39 @@ def refused_setting(
     if found is None or found[1] not in settings:
         return None
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    known = {
-        each.name
-        for base in component.__mro__
-        if "__init__" in vars(base) and base is not object
-        for each in inspect.signature(vars(base)["__init__"]).parameters.values()
-        if each.kind in named
-    }
-    return found[1], known - {"self"}
+    known: set[str] = set()
+    for base in component.__mro__[:-1]:
+        if "__init__" in vars(base):
+            parameters = inspect.signature(vars(base)["__init__"]).parameters.values()
+            known |= {each.name for each in parameters if each.kind in named}
+            if not any(each.kind is each.VAR_KEYWORD for each in parameters):
+                break
+    return None if found[1] in known else (found[1], known - {"self"})
+
+
+def takes_no(component: type, key: str, known: Collection[str]) -> tuple[str, str]:
+    """Return the message and the hint about a setting that a constructor refused."""
+    hint = did_you_mean(key, known) or f"It takes {format_names(sorted(known), 20)}."
+    return f'{component.__name__} takes no "{key}".', hint
+
+
+def naming_unknown(make: Callable[P, None]) -> Callable[P, None]:
+    """Return a constructor as one whose error names an unknown setting and what may be meant.
+
+    Raises: ConfigError (AX130).
+    """
+
+    @wraps(make)
+    def named(*args: P.args, **settings: P.kwargs) -> None:
+        try:
+            make(*args, **settings)
+        except TypeError as error:
+            kind = type(args[0])
+            if (stranger := refused_setting(kind, settings, error)) is None:
+                raise
+            raise ConfigError(Problem("AX130", "", *takes_no(kind, *stranger))) from error
+
+    return named
 
 
 def with_article(name: str) -> str:

@@ -64,7 +64,8 @@ _SUBJECTS = {
         """,
         "settings.redaction": "is_private redact_data redact_text secret_spans",
         "settings.secrets": """
-            CallerSecrets Secret caller_secret callers_secrets given_by_caller resolve_secret
+            CallerSecrets Secret SecretLike caller_secret callers_secrets given_by_caller
+            resolve_secret
         """,
         "settings.wants": "Want note_want noting_wants refusals_of",
         "spec.graph": "FromEnvironment Place",
@@ -77,8 +78,8 @@ _SUBJECTS = {
         "errors": """
             BodyError ComponentBlocked EngineError InvalidValue JournalError KernelBug
             MissingKeys NotBuilt NotInstalled Overdue PluginContract ProblemError RouteError
-            RunError Uncertain UnknownComponent did_you_mean format_names one_line own_line
-            with_article
+            RunError Uncertain UnknownComponent did_you_mean format_names naming_unknown
+            one_line own_line with_article
         """,
     },
     "Event loops": {

@@ -99,6 +99,7 @@ from axil.errors import (
     UnknownComponent as UnknownComponent,
     did_you_mean as did_you_mean,
     format_names as format_names,
+    naming_unknown as naming_unknown,
     one_line as one_line,
     own_line as own_line,
     with_article as with_article,
@@ -204,6 +205,7 @@ from axil.settings.redaction import (
 from axil.settings.secrets import (
     CallerSecrets as CallerSecrets,
     Secret as Secret,
+    SecretLike as SecretLike,
     caller_secret as caller_secret,
     callers_secrets as callers_secrets,
     given_by_caller as given_by_caller,

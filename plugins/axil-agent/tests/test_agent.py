@@ -16,7 +16,17 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel
 
 from axil import ConfigError, NodeFailed, RootGraph, SpecError
-from axil_agent import Agent, DynamicAgent, HistoryMemory, Scripted, SingleAgent
+from axil_agent import (
+    Agent,
+    AgentSwitch,
+    DynamicAgent,
+    HistoryMemory,
+    HumanFileEdit,
+    HumanNode,
+    Reflection,
+    Scripted,
+    SingleAgent,
+)
 from axil_agent.errors import PromptError, ReplyError, WiringError
 from axil_journals import MemoryJournal
 from axil_models import ModelContract, Reply, ToolCall, Usage
@@ -542,3 +552,52 @@ def test_a_default_prompt_is_short():
     agent = Agent(prompt_template="About {topic}.", role_name="Ann")
     user = agent.observe({"topic": "axils"}).user
     assert user == "Message:\nAbout axils.\nrole_name:\nAnn"
+
+
+class Curt(Agent):
+    def __init__(self, mood: str, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.mood = mood
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "meant"),
+    [
+        (Agent, {"instrctions": "x"}, "instructions"),
+        (SingleAgent, {"output_kys": ["x"]}, "output_keys"),
+        (SingleAgent, {"instrctions": "x"}, "instructions"),
+        (DynamicAgent, {"instrction_key": "x"}, "instruction_key"),
+        (Curt, {"mood": "bad", "instrctions": "x"}, "instructions"),
+        (AgentSwitch, {"rutes": {}}, "routes"),
+        (HumanNode, {"promt": "x"}, "prompt"),
+        (HumanFileEdit, {"file_fields": {"a": "b"}, "promt": "x"}, "prompt"),
+        (HistoryMemory, {"memory_sze": 3}, "memory_size"),
+        (Reflection, {"aftr": "x"}, "after"),
+        (Scripted, {"scrpt": ["x"]}, "script"),
+    ],
+)
+def test_an_unknown_setting_is_answered_with_the_one_that_is_meant(
+    kind: type, given: dict[str, Any], meant: str
+):
+    with pytest.raises(ConfigError, match=f'Did you mean "{meant}"') as caught:
+        kind(**given)
+    assert caught.value.id == "AX130"
+    assert f'{kind.__name__} takes no "{[*given][-1]}"' in str(caught.value)
+
+
+def test_what_a_constructor_itself_does_wrong_is_no_unknown_setting():
+    class Wrong(Agent):
+        def __init__(self, mood: str) -> None:
+            super().__init__(name=mood, **{"name": "x"})
+
+    with pytest.raises(TypeError, match="multiple values"):
+        Wrong(mood="bad")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("stream", "on_chunk"), ("ainvoke", "invoke runs it"), ("add_memroy", 'mean "add_memory"')],
+)
+def test_a_name_that_an_agent_lacks_is_answered_with_what_there_is(name: str, says: str):
+    with pytest.raises(AttributeError, match=f'SingleAgent "s" has no "{name}".*{says}'):
+        getattr(single(Scripted(["x"]), name="s"), name)

@@ -7,7 +7,7 @@ A reply that holds more than text and tool calls (thinking, with its signature) 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Unpack
 
 from pydantic import Field
 
@@ -38,6 +38,9 @@ from axil_models import (
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
+
+    from axil.plugin import SecretLike
+    from axil_anthropic.keywords import AnthropicModelKeywords
 
 _USUAL: Final = Usual(
     host="api.anthropic.com", keys=("ANTHROPIC_API_KEY",), url="ANTHROPIC_BASE_URL"
@@ -85,10 +88,10 @@ class AnthropicModel(Remote):
     def __init__(
         self,
         name: AnthropicConfig | str | None = None,
-        api_key: Any = None,
+        api_key: SecretLike | None = None,
         base_url: str | None = None,
-        settings: Mapping[str, Any] | None = None,
-        **more: Any,
+        settings: Mapping[str, object] | None = None,
+        **more: Unpack[AnthropicModelKeywords],
     ) -> None:
         """Store the settings; the first call connects.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Unpack, cast
 
 from pydantic import Field, ValidationError
 
@@ -36,6 +36,9 @@ from axil_models import (
 if TYPE_CHECKING:
     from google.genai import Client
     from httpx2 import AsyncClient
+
+    from axil.plugin import SecretLike
+    from axil_gemini.keywords import GeminiModelKeywords
 
 _USUAL: Final = Usual(
     host="generativelanguage.googleapis.com",
@@ -95,10 +98,10 @@ class GeminiModel(Remote):
     def __init__(
         self,
         name: GeminiConfig | str | None = None,
-        api_key: Any = None,
+        api_key: SecretLike | None = None,
         base_url: str | None = None,
-        settings: Mapping[str, Any] | None = None,
-        **more: Any,
+        settings: Mapping[str, object] | None = None,
+        **more: Unpack[GeminiModelKeywords],
     ) -> None:
         """Store the settings; the first call connects.
 

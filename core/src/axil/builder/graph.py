@@ -32,13 +32,16 @@ from axil.compiler.nodes import FunctionNode, takes_name_first
 from axil.compiler.planner import CompileOptions, is_conversation
 from axil.contract.node import Edge
 from axil.errors import (
+    ConfigError,
     GraphWarning,
     NotBuilt,
     Problem,
     SpecError,
     did_you_mean,
     format_names,
+    naming_unknown,
     refused_setting,
+    takes_no,
     with_article,
 )
 from axil.kernel.joins import Join
@@ -170,6 +173,7 @@ class Graph:
     counts_rounds = False
     """True if its nodes see ``current_iteration`` and ``max_iterations``."""
 
+    @naming_unknown
     def __init__(
         self,
         name: str = "",
@@ -272,11 +276,11 @@ class Graph:
         self, kind: FunctionType | MethodType, **options: Unpack[NodeOptions]
     ) -> FunctionNode: ...
     @overload
-    def create_node(self, kind: str, *, name: str, **options: Any) -> str: ...
+    def create_node(self, kind: str, *, name: str, **options: object) -> str: ...
     @overload
-    def create_node(self, kind: Template[N], *args: Any, name: str, **options: Any) -> N: ...
+    def create_node(self, kind: Template[N], *args: object, name: str, **options: object) -> N: ...
     @overload
-    def create_node(self, kind: type[R], *args: Any, **options: Any) -> R: ...
+    def create_node(self, kind: type[R], *args: object, **options: object) -> R: ...
     @overload
     def create_node(self, kind: Callable[P, N], *args: P.args, **options: P.kwargs) -> N: ...
     @overload
@@ -401,13 +405,10 @@ class Graph:
                 return make_component(kind, settings, f"{kind.__name__}"), None
             try:
                 return kind(*args, **settings), None
-            except TypeError as error:
-                if (stranger := refused_setting(kind, settings, error)) is None:
+            except (TypeError, ConfigError) as error:
+                if (stranger := refused_setting(kind, settings, error.__cause__ or error)) is None:
                     raise
-                key, known = stranger
-                message = f'{kind.__name__} takes no "{key}".'
-                hint = did_you_mean(key, known) or f"It takes {format_names(sorted(known), 20)}."
-                raise self.error("AX130", message, hint) from error
+                raise self.error("AX130", *takes_no(kind, *stranger)) from error
         if callable(kind) and not hasattr(kind, "run") and not isinstance(kind, Graph):
             return FunctionNode(kind), None
         return kind, None

@@ -189,7 +189,7 @@ class Schema:
             hint=did_you_mean(name, self.fields),
         )
 
-    def check(self, delta: Any, *, whole: bool = False) -> dict[str, object]:
+    def check(self, delta: object, *, whole: bool = False) -> dict[str, object]:
         """Return ``delta`` as it will be applied: declared keys, validated values, containers of
         its own.
 

@@ -149,7 +149,7 @@ class Registry:
             if name in self._dists
         }
 
-    def distribution(self, name: str) -> Any:
+    def distribution(self, name: str) -> object:
         """Return the metadata of one of ``plugins``; None: there is no such plugin."""
         self._scan()
         return self._dists.get(canonical_name(name))

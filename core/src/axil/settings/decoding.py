@@ -26,7 +26,7 @@ else:
 
 
 def decode_config(
-    model: type[Model], raw: Any, where: str | Place = "", *, lenient: bool = False
+    model: type[Model], raw: object, where: str | Place = "", *, lenient: bool = False
 ) -> Model:
     """Return an instance of the pydantic class ``model`` from plain data; keys that the model does
     not have are errors.

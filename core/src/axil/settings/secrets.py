@@ -8,7 +8,7 @@ from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from axil.errors import ConfigError, Problem
 from axil.settings.grants import Grants, current_grants
@@ -17,6 +17,8 @@ from axil.spec.graph import FromEnvironment
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
+SecretLike: TypeAlias = "Secret | SecretStr | str | Mapping[str, str]"
+"""The value of a secret: a text, or a reference to the environment variable that holds it."""
 _REFERENCE = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
 
 
@@ -32,7 +34,7 @@ class Secret:
 
     __slots__ = ("_grants", "_value", "name")
 
-    def __init__(self, value: str | Mapping[str, str] | Secret | SecretStr) -> None:
+    def __init__(self, value: SecretLike) -> None:
         self.name = ""
         """The environment variable; empty: the value was given."""
         self._value: str | None = None

@@ -21,6 +21,7 @@ from axil.plugin import (
     Task,
     as_body,
     did_you_mean,
+    naming_unknown,
     pushed_fields,
     with_article,
 )
@@ -59,12 +60,17 @@ from axil_agent.voice import talk, who_speaks_first
 from axil_models import (
     Approval,
     ContextError,
+    ContextLike,
     ContextQuery,
     Formatter,
+    FormatterLike,
     Model,
+    ModelLike,
     Request,
     Tool,
+    ToolLike,
     Turn,
+    Use,
     call_async,
     checked_settings,
     component_of,
@@ -85,14 +91,9 @@ if TYPE_CHECKING:
     from axil.plugin import CompileOptions, Place
     from axil_agent.arguments import (
         AgentNodeOptions,
-        ContextLike,
         DynamicNodeOptions,
         DynamicOptions,
         First,
-        FormatterLike,
-        ModelLike,
-        ToolLike,
-        Use,
     )
     from axil_agent.citations import Source
     from axil_agent.stage import Stage
@@ -111,6 +112,7 @@ class Agent:
     pull_default: Mapping[str, str] = {}
     push_default: Mapping[str, str] = {}
 
+    @naming_unknown
     def __init__(
         self,
         model: ModelLike | None = None,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
-from axil.plugin import Body, BodyRules, NodeOptions
-from axil_models import Approval, ContextProvider, Formatter, Model, Tool, Toolset
+from axil.plugin import NodeOptions
+from axil_models import Approval, ContextLike, FormatterLike, ModelLike, ToolLike, Use
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,113 +15,8 @@ if TYPE_CHECKING:
     from axil_agent.converse import OnReply
     from axil_agent.thinking import After, Before
 
-
-class Invokes(Protocol):
-    """A model as MASFactory has it: ``invoke(messages, tools, settings)``."""
-
-    @property
-    def invoke(self) -> Callable[..., object]: ...
-
-
-class Node(Protocol):
-    """An agent or another node, as a tool."""
-
-    def adapted(self, rules: BodyRules) -> Body: ...
-
-
-class Recalls(Protocol):
-    """A memory that keeps the conversation itself."""
-
-    @property
-    def recall(self) -> Callable[..., object]: ...
-
-
-class Inserts(Protocol):
-    """A memory that receives turns."""
-
-    @property
-    def insert(self) -> Callable[..., object]: ...
-
-
-class Notes(Protocol):
-    """A provider of notes."""
-
-    @property
-    def notes(self) -> Callable[..., object]: ...
-
-
-class Learns(Protocol):
-    """A memory that learns from turns."""
-
-    @property
-    def learn(self) -> Callable[..., object]: ...
-
-
-class Dumps(Protocol):
-    """A formatter as MASFactory has it, with ``dump``."""
-
-    @property
-    def dump(self) -> Callable[..., object]: ...
-
-
-class Formats(Protocol):
-    """A formatter as MASFactory has it, with ``format``."""
-
-    @property
-    def format(self) -> Callable[..., object]: ...
-
-
-class LangChainTool(Protocol):
-    """A tool of LangChain or LangGraph."""
-
-    @property
-    def tool_call_schema(self) -> object: ...
-    @property
-    def ainvoke(self) -> Callable[..., object]: ...
-
-
-class LlamaIndexTool(Protocol):
-    """A tool of LlamaIndex."""
-
-    @property
-    def metadata(self) -> object: ...
-    @property
-    def call(self) -> Callable[..., object]: ...
-
-
-class PydanticAITool(Protocol):
-    """A tool of Pydantic AI."""
-
-    @property
-    def function_schema(self) -> object: ...
-    @property
-    def takes_ctx(self) -> object: ...
-
-
-class Kit(Protocol):
-    """Several tools of another library: ``get_tools`` of LangChain and Pydantic AI."""
-
-    @property
-    def get_tools(self) -> Callable[..., object]: ...
-
-
-class ToolSpecKit(Protocol):
-    """Several tools of LlamaIndex."""
-
-    @property
-    def to_tool_list(self) -> Callable[..., object]: ...
-
-
-Foreign: TypeAlias = LangChainTool | LlamaIndexTool | PydanticAITool | Kit | ToolSpecKit
-"""Tools of other libraries."""
-Use: TypeAlias = str | Mapping[str, Any]
-"""A component by its name, or as ``{type: …, …}``."""
-ModelLike: TypeAlias = Model | Invokes | Use
 First: TypeAlias = ModelLike | Sequence[str]
 """An argument of an agent by position: its model, instructions, template; or its name first."""
-ToolLike: TypeAlias = Callable[..., object] | Tool | Toolset | Node | Foreign | Use
-ContextLike: TypeAlias = ContextProvider | Toolset | Recalls | Inserts | Notes | Learns | Use
-FormatterLike: TypeAlias = Formatter | Dumps | Formats | type[object] | Use
 
 
 class AgentOptions(TypedDict, total=False):

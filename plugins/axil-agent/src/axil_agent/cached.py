@@ -19,7 +19,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -28,11 +28,10 @@ from axil.plugin import LoopLocal, decode_config, refers_to
 from axil_agent.converse import names_of
 from axil_agent.models import model_of
 from axil_agent.replay import digest
-from axil_models import Emit, Model, Reply, Request, Usage, call_async, plain_data
+from axil_models import Emit, Model, ModelLike, Reply, Request, Usage, call_async, plain_data
 
 if TYPE_CHECKING:
     from axil.plugin import CompileOptions
-    from axil_agent.arguments import ModelLike
     from axil_agent.keywords import CachedKeywords
 
 MOST: Final = 1000
@@ -42,9 +41,9 @@ MOST: Final = 1000
 class CacheConfig(BaseModel):
     """The model, and whether its replies are kept."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: Any = Field(
+    model: ModelLike = Field(
         description="The model: the name of an installed adapter, or {type: …} with its settings.",
         json_schema_extra=refers_to("models"),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from axil import ConfigError, Problem
-from axil.plugin import Log, Message
+from axil.plugin import Log, Message, naming_unknown
 from axil_models import Ask, Request, content_text, estimated_tokens
 
 _ASKED = (
@@ -23,6 +23,7 @@ class HistoryMemory:
     passive = False
     active = False
 
+    @naming_unknown
     def __init__(
         self,
         top_k: int = 10,

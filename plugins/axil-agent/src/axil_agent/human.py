@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack, cast
 
 from axil import Context, Question
-from axil.plugin import Body, BodyRules, as_body, with_article
+from axil.plugin import Body, BodyRules, as_body, naming_unknown, with_article
 from axil_agent.errors import WiringError
 from axil_agent.prompt import Wiring
 from axil_agent.template import joined, rendered
@@ -35,6 +35,7 @@ class HumanNode:
     strict = True
     reply_name = "the answer"
 
+    @naming_unknown
     def __init__(
         self,
         prompt: str | Sequence[str] = "",
@@ -159,6 +160,7 @@ class HumanFileEdit(HumanNode):
     Without an answer ``within`` the time, the files count as they are then.
     """
 
+    @naming_unknown
     def __init__(
         self,
         file_fields: Mapping[str, str],

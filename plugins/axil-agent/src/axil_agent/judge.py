@@ -10,10 +10,9 @@ from axil_agent.models import Chosen
 from axil_agent.speakers import transcript
 from axil_agent.template import places, rendered
 from axil_agent.verdict import TRIES, decided
-from axil_models import plain_data
+from axil_models import ModelLike, plain_data
 
 if TYPE_CHECKING:
-    from axil_agent.arguments import ModelLike
     from axil_agent.stage import Stage
 
 _SYSTEM = (

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import TypedDict
+
+from axil_models import ModelLike
 
 
 class CachedKeywords(TypedDict, total=False):
     """The settings of ``Cached``; see ``CacheConfig``."""
 
-    model: Any
+    model: ModelLike
     """The model: the name of an installed adapter, or {type: …} with its settings."""
 
     keep: bool

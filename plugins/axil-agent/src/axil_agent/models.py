@@ -19,6 +19,7 @@ from axil_models import (
     Emit,
     Model,
     ModelContract,
+    ModelLike,
     Reply,
     Request,
     ToolCall,
@@ -30,7 +31,6 @@ from axil_models import (
 
 if TYPE_CHECKING:
     from axil.plugin import CompileOptions
-    from axil_agent.arguments import ModelLike
 
 Through = Callable[[Callable[[], Model], Any], Model]
 """From a way to make the model that was meant, and what was written for it, to the model that is

@@ -46,6 +46,7 @@ from axil_files import parse_duration
 from axil_models import (
     Approval,
     ContextQuery,
+    ModelLike,
     PartNumbers,
     checked_settings,
     content_text,
@@ -61,7 +62,6 @@ from axil_models import (
 
 if TYPE_CHECKING:
     from axil.plugin import CompileOptions
-    from axil_agent.arguments import ModelLike
 
 NamedComponent = str | dict[str, Any]
 

@@ -22,7 +22,7 @@ from typing import Annotated, Any, cast
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
 
 from axil import ConfigError, Problem
-from axil.plugin import current_grants, decode_config, format_value
+from axil.plugin import current_grants, decode_config, format_value, naming_unknown
 from axil_agent.models import StandIn, models_through, name_of
 from axil_files import like_file
 from axil_models import (
@@ -132,6 +132,7 @@ class Scripted:
 
     Config = Script
 
+    @naming_unknown
     def __init__(
         self,
         script: Script | Mapping[str, object] | Sequence[object] = (),

@@ -13,17 +13,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast, overload
 
 from axil import run_sync
-from axil.plugin import Message
+from axil.plugin import Message, did_you_mean
 from axil_agent.agent import Agent
 from axil_agent.converse import think
 from axil_agent.models import Chosen
 from axil_agent.prompt import Style, Wiring
 from axil_agent.sharing import shared_values
 from axil_agent.standalone import StandaloneContext
-from axil_models import Part, Reply, Request, Structure, checked_settings, plain_data, text_part
+from axil_models import (
+    ModelLike,
+    Part,
+    Reply,
+    Request,
+    Structure,
+    checked_settings,
+    plain_data,
+    text_part,
+)
 
 if TYPE_CHECKING:
-    from axil_agent.arguments import First, ModelLike, SingleOptions
+    from typing_extensions import TypeForm
+
+    from axil_agent.arguments import First, SingleOptions
     from axil_agent.stage import Stage
 
 
@@ -142,18 +153,18 @@ class SingleAgent(Agent, Generic[T]):
         output_type: Callable[..., T],
         **settings: Unpack[SingleOptions],
     ) -> None: ...
-    # what is no type for a type checker, as a union: the class is written as SingleAgent[…]
-    @overload
-    def __init__(
-        self,
-        *args: First,
-        output_type: object,
-        **settings: Unpack[SingleOptions],
-    ) -> None: ...
     @overload
     def __init__(
         self: SingleAgent[dict[str, Any]],
         *args: First,
+        output_type: None = None,
+        **settings: Unpack[SingleOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        *args: First,
+        output_type: TypeForm[T],  # a Literal, a union
         **settings: Unpack[SingleOptions],
     ) -> None: ...
 
@@ -185,6 +196,20 @@ class SingleAgent(Agent, Generic[T]):
             keys = keys or {"message": ""}
         self._wiring = Wiring(node=name, needed=self.wanted(keys))
         self._threads: dict[str, _Conversation] = {}
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            message = f'{type(self).__name__} "{self.__dict__.get("name")}" has no "{name}".'
+            if name in ("stream", "astream"):
+                message += (
+                    " run gives on_chunk what is streamed: await agent.run(…, on_chunk=show)."
+                )
+            elif name in ("run_sync", "execute", "call", "ainvoke"):
+                message += " run is to be awaited; invoke runs it and waits."
+            elif near := did_you_mean(name, (each for each in dir(self) if each[0] != "_")):
+                message += f" {near}"
+            raise AttributeError(message, name=name, obj=self)
 
     def _inputs_and_style(
         self, inputs: Mapping[str, object], wiring: Wiring

@@ -8,18 +8,27 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from axil import Context, Out
-from axil.plugin import EXIT, Body, BodyRules, as_body, did_you_mean, format_names, without_views
+from axil.plugin import (
+    EXIT,
+    Body,
+    BodyRules,
+    as_body,
+    did_you_mean,
+    format_names,
+    naming_unknown,
+    without_views,
+)
 from axil_agent.converse import think
 from axil_agent.errors import ReplyError, WiringError
 from axil_agent.models import Chosen
 from axil_agent.speakers import transcript
 from axil_agent.verdict import TRIES, decided
-from axil_models import Model, Request, plain_data, read_arguments
+from axil_models import Model, ModelLike, Request, plain_data, read_arguments
 
 if TYPE_CHECKING:
     from axil import Graph
     from axil.plugin import CompileOptions
-    from axil_agent.arguments import ModelLike, SwitchNodeOptions
+    from axil_agent.arguments import SwitchNodeOptions
 
 _SYSTEM = (
     "You judge whether a condition holds for what the user gives. "
@@ -43,6 +52,7 @@ class AgentSwitch:
     sends is what it received.
     """
 
+    @naming_unknown
     def __init__(
         self,
         model: ModelLike | None = None,

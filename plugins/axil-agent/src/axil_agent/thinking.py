@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, Field
 
-from axil.plugin import Message
+from axil.plugin import Message, naming_unknown
 from axil_agent.converse import Answer, ChatOptions, converse, think
 from axil_agent.stage import Stage
 from axil_models import Ask, Request
@@ -59,6 +59,7 @@ class Reflection:
             "", description="Asked with the reply; what the model then says is the reply."
         )
 
+    @naming_unknown
     def __init__(self, before: str | Config = "", after: str = "") -> None:
         """``before``, ``after``: prompts; empty: not asked."""
         self.first, self.then = (

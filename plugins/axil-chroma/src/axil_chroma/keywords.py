@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 from axil.plugin import Address, ReadPath, Secret, WritePath
 from axil_context import Boundary
-from axil_models import Owner
+from axil_models import EmbedderLike, Owner
 
 
 class ChromaMemoryKeywords(TypedDict, total=False):
@@ -46,7 +46,7 @@ class ChromaMemoryKeywords(TypedDict, total=False):
     active: bool
     """The model may ask it."""
 
-    embedder: Any
+    embedder: EmbedderLike
     """Makes vectors of texts: a name, {type: …}, or an object."""
 
     batch: int
@@ -104,7 +104,7 @@ class ChromaRetrieverKeywords(TypedDict, total=False):
     active: bool
     """The model may ask it."""
 
-    embedder: Any
+    embedder: EmbedderLike
     """Makes vectors of texts: a name, {type: …}, or an object."""
 
     batch: int

@@ -84,7 +84,7 @@ class Session:
     functions: str | None = None
     """The folder of ``--functions``, which are among the components."""
 
-    def workflow(self, target: str, **reading: Any) -> Workflow:
+    def workflow(self, target: str, **reading: object) -> Workflow:
         """Return the workflow that a target names, as ``axil_cli.source.workflow_of`` does."""
         from axil_cli.source import workflow_of
 
@@ -100,7 +100,9 @@ class Session:
 
         return {"vars": settings(options.set), "allow": frozenset[str](options.allow)}
 
-    def origin(self, target: str, workflow: Workflow, reading: Mapping[str, Any]) -> dict[str, Any]:
+    def origin(
+        self, target: str, workflow: Workflow, reading: Mapping[str, object]
+    ) -> dict[str, Any]:
         """Return what is kept with the runs of a workflow: what they are resumed with."""
         from axil_cli.launch import kept_options
         from axil_cli.record import origin
@@ -110,7 +112,7 @@ class Session:
         return {**kept, "options": options} if options else kept
 
     def granted(
-        self, kept: Mapping[str, Any], allow: frozenset[str] = frozenset()
+        self, kept: Mapping[str, object], allow: frozenset[str] = frozenset()
     ) -> frozenset[str]:
         """Return the leave of a kept run: ``allow``, and what this user gave when it began.
 
@@ -120,7 +122,7 @@ class Session:
 
         return granted(kept, allow, self)
 
-    def reopened(self, kept: Mapping[str, Any], allow: frozenset[str]) -> Workflow:
+    def reopened(self, kept: Mapping[str, object], allow: frozenset[str]) -> Workflow:
         """Return the workflow of a kept run, from its origin. Raises: ConfigError."""
         from axil_cli.record import reopened
 
@@ -138,9 +140,9 @@ class Session:
         file: str,
         *,
         entries: Sequence[Entry] = (),
-        kept: Mapping[str, Any] | None = None,
-        reading: Mapping[str, Any] | None = None,
-        **running: Any,
+        kept: Mapping[str, object] | None = None,
+        reading: Mapping[str, object] | None = None,
+        **running: object,
     ) -> Generator[Launch]:
         """Give the launch of a run, as the options of plugins want it.
 
@@ -214,7 +216,7 @@ class Session:
         """Write a result to standard output; for a terminal, without control characters."""
         write(self.stdout, (clean(text) if self.stdout.isatty() else text) + "\n")
 
-    def say_json(self, value: Any, *, indent: int | None = 2) -> None:
+    def say_json(self, value: object, *, indent: int | None = 2) -> None:
         """Write a result as JSON, on one line without ``indent``; see ``axil_cli.as_json``."""
         from axil_cli.plain import as_json
 

@@ -79,7 +79,7 @@ def _key(key: Any) -> str:
     return key if isinstance(key, str) else str(plain(key))
 
 
-def as_json(value: Any, *, indent: int | None = 2) -> str:
+def as_json(value: object, *, indent: int | None = 2) -> str:
     """Write ``value`` as JSON; without ``indent`` on one line, whatever ends lines for a reader."""
     text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
     if not text.isascii() and _HALVES.search(text):

@@ -90,7 +90,7 @@ class Probes:
 
 
 @asynccontextmanager
-async def answered_probes(engine: Any, address: str) -> AsyncGenerator[int]:
+async def answered_probes(engine: object, address: str) -> AsyncGenerator[int]:
     """Answer about an engine at an address while it is entered; yields the port. Empty: nowhere.
 
     Raises: ConfigError (AX700): it is no address, or cannot be listened at.

@@ -15,7 +15,7 @@ from typing import Any, Final, TextIO, cast
 
 from axil import Activation, NodeFailed
 from axil.driver import Frame
-from axil.plugin import has_failed, is_messages, render, text_of
+from axil.plugin import Plan, has_failed, is_messages, render, text_of
 from axil_cli.command import clean
 from axil_cli.page import Page, Paragraph, columns
 from axil_cli.plain import as_json
@@ -72,7 +72,7 @@ class Progress:
 
     # -- the events of observers
 
-    def run_started(self, run_id: str, plan: Any) -> None:
+    def run_started(self, run_id: str, plan: Plan) -> None:
         self._title = plan.graph.spec.id or self._title
         names = [
             columns(step.node.name)

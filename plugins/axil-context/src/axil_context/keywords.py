@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 from axil.plugin import ReadPath, WritePath
 from axil_context.retrieval.chunks import Boundary
 from axil_context.retrieval.sources import Given
-from axil_models import Owner
+from axil_models import (
+    EmbedderLike,
+    IndexLike,
+    ModelLike,
+    Owner,
+    ProviderLike,
+    RerankerLike,
+    Retry,
+    StoreLike,
+)
 
 
 class AgentsMdKeywords(TypedDict, total=False):
@@ -70,7 +79,7 @@ class FactMemoryKeywords(TypedDict, total=False):
     active: bool
     """The model may ask it."""
 
-    index: object
+    index: IndexLike
     """What keeps and searches them: chroma_memory, file_memory, {type: …}, or an object with put
     and delete.
     """
@@ -109,7 +118,7 @@ class FileMemoryKeywords(TypedDict, total=False):
     path: WritePath
     """The file of JSON lines; made when the first thing is remembered."""
 
-    index: object
+    index: IndexLike
     """What searches it: keyword, vector, {type: …}, or an object with put and delete."""
 
     namespace: Sequence[Owner]
@@ -140,7 +149,7 @@ class HybridRetrieverKeywords(TypedDict, total=False):
     active: bool
     """The model may ask it."""
 
-    providers: Sequence[object]
+    providers: Sequence[ProviderLike]
     """Context providers: names, {type: …}, or objects."""
 
     weights: Sequence[float]
@@ -210,6 +219,16 @@ class KeywordRetrieverKeywords(TypedDict, total=False):
     """The lowest score of a block that is returned."""
 
 
+class ModelRerankerKeywords(TypedDict, total=False):
+    """The settings of ``ModelReranker``; see ``ModelRerankerConfig``."""
+
+    model: ModelLike
+    """Rates the texts: {type: …}, or an object."""
+
+    batch: int
+    """Texts that are rated in one call."""
+
+
 class RerankedRetrieverKeywords(TypedDict, total=False):
     """The settings of ``RerankedRetriever``; see ``RerankedConfig``."""
 
@@ -222,10 +241,10 @@ class RerankedRetrieverKeywords(TypedDict, total=False):
     active: bool
     """The model may ask it."""
 
-    provider: object
+    provider: ProviderLike
     """The context provider: a name, {type: …}, or an object."""
 
-    reranker: object
+    reranker: RerankerLike
     """Scores the blocks: a name, {type: …}, or an object."""
 
     depth: int
@@ -233,6 +252,55 @@ class RerankedRetrieverKeywords(TypedDict, total=False):
 
     min_score: float | None
     """The lowest score of a block that is returned, as the reranker counts."""
+
+
+class ServiceEmbedderKeywords(TypedDict, total=False):
+    """The settings of ``ServiceEmbedder``; see ``ServiceEmbedderConfig``."""
+
+    headers: Mapping[str, str]
+    """Further headers of every request."""
+
+    timeout_seconds: float
+    """The longest silence, before a reply and within it."""
+
+    connect_timeout_seconds: float
+    """How long a connection may take to be made."""
+
+    retry: Retry | Mapping[str, object]
+    """When it is asked again."""
+
+    dimensions: int | None
+    """The length of the vectors, of models that can shorten them; without it, the model's."""
+
+    batch_size: int
+    """The most texts that go into one request."""
+
+    model_name: str
+    model: str
+
+
+class ServiceRerankerKeywords(TypedDict, total=False):
+    """The settings of ``ServiceReranker``; see ``ServiceRerankerConfig``."""
+
+    headers: Mapping[str, str]
+    """Further headers of every request."""
+
+    timeout_seconds: float
+    """The longest silence, before a reply and within it."""
+
+    connect_timeout_seconds: float
+    """How long a connection may take to be made."""
+
+    retry: Retry | Mapping[str, object]
+    """When it is asked again."""
+
+    service: Literal["", "cohere", "jina", "voyage"]
+    """Whose service it is, with its address and the variable of its key; empty: the server at
+    base_url, such as llama.cpp or vLLM.
+    """
+
+    model_name: str
+    model: str
 
 
 class SkillsKeywords(TypedDict, total=False):
@@ -269,7 +337,7 @@ class StoreMemoryKeywords(TypedDict, total=False):
     active: bool
     """The model may ask it."""
 
-    embedder: Any
+    embedder: EmbedderLike
     """Makes vectors of texts: a name, {type: …}, or an object."""
 
     batch: int
@@ -278,7 +346,7 @@ class StoreMemoryKeywords(TypedDict, total=False):
     min_score: float | None
     """Blocks with a lower score (cosine, at most 1) are left out."""
 
-    store: Any
+    store: StoreLike
     """Keeps the vectors: a name, {type: …}, or an object."""
 
     namespace: Sequence[Owner]
@@ -306,7 +374,7 @@ class StoreRetrieverKeywords(TypedDict, total=False):
     active: bool
     """The model may ask it."""
 
-    embedder: Any
+    embedder: EmbedderLike
     """Makes vectors of texts: a name, {type: …}, or an object."""
 
     batch: int
@@ -315,7 +383,7 @@ class StoreRetrieverKeywords(TypedDict, total=False):
     min_score: float | None
     """Blocks with a lower score (cosine, at most 1) are left out."""
 
-    store: Any
+    store: StoreLike
     """Keeps the vectors: a name, {type: …}, or an object."""
 
     documents: Sequence[str | (Given | Mapping[str, object])]
@@ -398,7 +466,7 @@ class VectorRetrieverKeywords(TypedDict, total=False):
     chunk_chars.
     """
 
-    embedder: object
+    embedder: EmbedderLike
     """The embedder, which turns texts into vectors: a name, {type: …}, or an object."""
 
     refresh: Literal["once", "query"]

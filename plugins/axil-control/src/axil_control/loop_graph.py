@@ -129,7 +129,7 @@ class Loop(Graph):
         name: str = "",
         max_iterations: int | None = 10,
         *,
-        state: Any = None,
+        state: object = None,
         terminate_condition_function: Callable[..., object] | None = None,
         model: object = None,
         terminate_condition_prompt: str | None = None,

@@ -23,6 +23,7 @@ from axil_evals.statistics import Interval, interval
 from axil_evals.targets import KeptTarget, Target
 from axil_evals.trials import Case, Score, Scored, Scorer, Trial
 from axil_journals import Journal
+from axil_models import ModelLike
 
 MEASURES = ("done", "seconds", "money", "tokens")
 """The measures of each trial beside its scores."""
@@ -146,7 +147,7 @@ class Plan:
     budget: float | None = None
     """Money that trials and scorers together may spend. A trial is given its share of what is left,
     and is cut off where it needs more."""
-    model: Any = None
+    model: ModelLike | None = None
     """The model of judges that name none: a name, or {type: …, …}."""
 
 
@@ -155,7 +156,7 @@ async def evaluate(
     target: Target,
     plan: Plan | None = None,
     *,
-    scorers: Sequence[Any] = (),
+    scorers: Sequence[object] = (),
     journal: Journal | None = None,
     run_id: str = "",
 ) -> Report:

@@ -11,6 +11,7 @@ from axil_evals.datasets import Dataset, read_dataset
 from axil_evals.evaluation import Plan, evaluate
 from axil_evals.targets import Target, WorkflowTarget
 from axil_evals.trials import Case
+from axil_models import ModelLike
 
 
 def cases(dataset: str | Path | Dataset) -> Any:
@@ -28,7 +29,9 @@ class CaseTest:
     def __init__(self, dataset: Dataset, case: Case) -> None:
         self.case, self._dataset = case, dataset
 
-    def check(self, target: Any, *, repeats: int = 1, scorers: Any = (), model: Any = None) -> None:
+    def check(
+        self, target: Any, *, repeats: int = 1, scorers: Any = (), model: ModelLike | None = None
+    ) -> None:
         """Try the case on a target: a workflow, a graph, a file, or a ``Target``.
 
         Raises: AssertionError: a trial did not pass; it says which scorers, and why.

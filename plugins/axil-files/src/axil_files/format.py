@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-def is_version_0(version: Any) -> bool:
+def is_version_0(version: object) -> bool:
     """Say whether a file is of version ``0.…``: one of DevAll's, which ignores keys that it does
     not know.
 

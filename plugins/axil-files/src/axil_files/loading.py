@@ -138,7 +138,7 @@ class LoadOptions:
 def load_spec(
     path: str | os.PathLike[str],
     *,
-    vars: Mapping[str, Any] | None = None,
+    vars: Mapping[str, object] | None = None,
     registry: Registry | None = None,
     allow_code: bool = False,
     allow: Iterable[str] = (),
@@ -273,7 +273,7 @@ class _LinesBelow(Mapping[KeyPath, int]):
 
 
 def inline_spec(
-    data: Any,
+    data: object,
     outer: Mapping[str, Any],
     *,
     place: Place | None = None,

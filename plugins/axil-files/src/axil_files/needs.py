@@ -27,7 +27,7 @@ def dependencies_of(
     files: Sequence[str | os.PathLike[str]],
     *,
     registry: Registry | None = None,
-    vars: Mapping[str, Any] | None = None,
+    vars: Mapping[str, object] | None = None,
     environment: Mapping[str, str] | None = None,
     functions: str = "",
 ) -> Dependencies:

@@ -23,7 +23,7 @@ def import_text(
     return importer_for(document, system, registry).read(document, name)
 
 
-def importer_for(document: Any, system: str = "", registry: Registry | None = None) -> Importer:
+def importer_for(document: object, system: str = "", registry: Registry | None = None) -> Importer:
     """Return the importer called ``system``; empty: the only one that recognises the document.
 
     Raises: ImportProblem (AX988): there is none, or there are several.

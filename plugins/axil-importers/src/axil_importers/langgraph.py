@@ -26,7 +26,7 @@ class ImportedGraph:
     findings: Sequence[Finding]
 
 
-def from_langgraph(compiled: Any, name: str = "") -> ImportedGraph:
+def from_langgraph(compiled: object, name: str = "") -> ImportedGraph:
     """Return a compiled graph of LangGraph as a graph of axil.
 
     Nodes call the functions that they call there, with the state; branches ask the same functions.

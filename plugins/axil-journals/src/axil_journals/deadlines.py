@@ -18,7 +18,7 @@ LATE = "deadline"
 """The mark (``by``) of an answer that a deadline gave."""
 
 
-def accept_answers(replay: ReplayIndex, given: Mapping[str, Any], clock: Clock) -> list[str]:
+def accept_answers(replay: ReplayIndex, given: Mapping[str, object], clock: Clock) -> list[str]:
     """Return the questions whose answers, given when a run begins or continues, are new.
 
     Raises: JournalError: AX521 another answer was given before; AX522 the question was due before

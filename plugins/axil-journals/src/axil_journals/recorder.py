@@ -47,8 +47,8 @@ class JournalRecorder:
         journal: Journal,
         run_id: str,
         plan: Plan,
-        inputs: Any,
-        values: Mapping[str, Any],
+        inputs: object,
+        values: Mapping[str, object],
         options: Options,
     ) -> None:
         """Open the run in its journal; nothing is written yet.
@@ -80,13 +80,13 @@ class JournalRecorder:
         self._reported: dict[str, Any] = {}  # usage as last written
         self._prompts = PromptKeeper(options.prompts, entries)
 
-    def recall(self, kind: type[Any], activation: Activation, key: Any, /) -> Any:
+    def recall(self, kind: type[object], activation: Activation, key: object, /) -> Any:
         return _RECALLED[kind](self._replay, activation, key)
 
     def follow(self, progress: Progress, /) -> None:
         self._progress = progress
 
-    def begin(self, answers: Mapping[str, Any], /) -> Mapping[str, Any]:
+    def begin(self, answers: Mapping[str, object], /) -> Mapping[str, Any]:
         replay = self._replay
         fresh = accept_answers(replay, answers, self._progress.clock) if answers else ()
         self._append(
@@ -151,7 +151,7 @@ def _answered(fact: Answered) -> Entry:
     return Entry("answer", data={"id": fact.question, "value": encode_value(fact.value), **by})
 
 
-def answer_entry(question: str, answer: Any) -> Entry:
+def answer_entry(question: str, answer: object) -> Entry:
     """Return the entry of a person's answer to a question, by the question's id."""
     return _answered(Answered(question, answer))
 
@@ -222,8 +222,8 @@ class Recording:
         self: Journal,
         run_id: str,
         plan: Plan,
-        inputs: Any,
-        values: Mapping[str, Any],
+        inputs: object,
+        values: Mapping[str, object],
         options: Options,
     ) -> JournalRecorder:
         return JournalRecorder(self, run_id, plan, inputs, values, options)

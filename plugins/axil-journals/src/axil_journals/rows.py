@@ -176,7 +176,7 @@ class Damage(NamedTuple):
     """The number of sound entries before it."""
 
 
-def damage_of(run_id: str, entries: Iterable[Any]) -> Damage:
+def damage_of(run_id: str, entries: Iterable[object]) -> Damage:
     """Return the damage of a run, whose entries are read here."""
     good, problem = 0, ""
     try:

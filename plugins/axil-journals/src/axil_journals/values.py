@@ -83,7 +83,7 @@ def encode_value(value: Any, depth: int = 0) -> Any:
     )
 
 
-def decode_value(data: Any) -> Any:
+def decode_value(data: object) -> Any:
     """Return the value that ``encode`` was given."""
     if isinstance(data, list):
         return [decode_value(item) for item in cast("list[Any]", data)]
@@ -158,7 +158,7 @@ def _decode_since(data: Any, old: Any) -> Any:
 
 
 def encode_delta(
-    delta: Mapping[str, Any], schema: Schema, since: Mapping[str, Any] = _NOTHING
+    delta: Mapping[str, object], schema: Schema, since: Mapping[str, object] = _NOTHING
 ) -> dict[str, Any]:
     """Return a checked delta or a frame's changes as JSON data, each field by its schema.
 
@@ -191,7 +191,7 @@ def encode_delta(
 
 
 def decode_delta(
-    plain: Mapping[str, Any], schema: Schema, since: Mapping[str, Any] = _NOTHING
+    plain: Mapping[str, object], schema: Schema, since: Mapping[str, object] = _NOTHING
 ) -> dict[str, Any]:
     """Return the delta that ``encode_delta`` was given, with the same ``since``.
 

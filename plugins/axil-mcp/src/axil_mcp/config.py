@@ -14,6 +14,7 @@ from axil import ConfigError
 from axil.plugin import Address, Effects, Secret, decode_config, refers_to
 from axil_mcp.addresses import is_plain_uri
 from axil_mcp.oauth import OAuthConfig
+from axil_models import ModelLike
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
@@ -83,7 +84,7 @@ class MCPServer(_Settings):
         description="Whether the server may use a model of the run: no; ask: a person allows each "
         "call, who sees what it sends; yes: without asking.",
     )
-    sampling_model: Any = Field(
+    sampling_model: ModelLike | None = Field(
         None,
         description="The model that it may use: the name of an adapter, or {type: …} with its "
         "settings.",
@@ -190,7 +191,7 @@ class Offer(_Settings):
         """Return whether a tool is offered."""
         return _any(self.allow, tool) and not _any(self.deny, tool)
 
-    def effects_of(self, tool: str, annotations: Mapping[str, Any] | None) -> Effects:
+    def effects_of(self, tool: str, annotations: Mapping[str, object] | None) -> Effects:
         """Return the effect class of a call: what a repeated call may do.
 
         A server that says a tool only reads, or does no more the second time, is believed: it is

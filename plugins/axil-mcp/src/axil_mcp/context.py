@@ -47,7 +47,7 @@ class MCPContext:
         self.passive, self.active = self.shelf.passive, self.shelf.active
 
     async def get_blocks(
-        self, query: ContextQuery, top_k: int = 8, ctx: Any = None
+        self, query: ContextQuery, top_k: int = 8, ctx: object = None
     ) -> list[ContextBlock]:
         """Return the blocks that share most words with the query, best first; prompts and
         templates, which were named for it, first of all.
@@ -133,7 +133,7 @@ class MCPContext:
         )
         return replace(block, score=min(score, 0.99))
 
-    def permit(self, ctx: Any) -> None:
+    def permit(self, ctx: object) -> None:
         """Refuse a firing that may not use the server; a server from Python code may be used."""
 
     async def close(self) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 from axil.plugin import Address, Effects, Secret
 from axil_mcp.config import LogLevel
 from axil_mcp.oauth import OAuthConfig
+from axil_models import ModelLike
 
 
 class ContextConfigKeywords(TypedDict, total=False):
@@ -94,7 +95,7 @@ class ContextConfigKeywords(TypedDict, total=False):
     what it sends; yes: without asking.
     """
 
-    sampling_model: Any
+    sampling_model: ModelLike | None
     """The model that it may use: the name of an adapter, or {type: …} with its settings."""
 
     roots: bool
@@ -194,7 +195,7 @@ class ToolsConfigKeywords(TypedDict, total=False):
     what it sends; yes: without asking.
     """
 
-    sampling_model: Any
+    sampling_model: ModelLike | None
     """The model that it may use: the name of an adapter, or {type: …} with its settings."""
 
     roots: bool

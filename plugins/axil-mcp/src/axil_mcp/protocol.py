@@ -43,7 +43,7 @@ class McpProtocol:
     def __init__(self) -> None:
         self._manager: Any = None
 
-    def routes(self, service: Any) -> Iterable[BaseRoute]:
+    def routes(self, service: object) -> Iterable[BaseRoute]:
         """Return the route ``/mcp``. ``service``: the ``RunService`` of axil-serve."""
         from importlib.metadata import version
 

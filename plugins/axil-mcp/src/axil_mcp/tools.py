@@ -74,7 +74,7 @@ class MCPTools:
         self._link = link_of(self.server)
         self._last: dict[str, dict[str, str]] | None = None
 
-    async def tools(self, ctx: Any = None) -> Sequence[Tool]:
+    async def tools(self, ctx: object = None) -> Sequence[Tool]:
         """Return the present tools.
 
         That they changed since the last time is shown as a chunk ``mcp_changed``.
@@ -146,7 +146,7 @@ class MCPTools:
             for each in listed
         ]
 
-    async def listing(self, ctx: Any = None) -> Listing:
+    async def listing(self, ctx: object = None) -> Listing:
         """Return the offered tools and their digest. Raises: as ``tools``."""
         return chosen(
             self.server.name,
@@ -230,7 +230,7 @@ class MCPTools:
             )
         return content
 
-    def permit(self, ctx: Any) -> None:
+    def permit(self, ctx: object) -> None:
         """Refuse a firing that may not use the server; a server from Python code may be used."""
 
     async def close(self) -> None:

@@ -35,6 +35,10 @@ _SUBJECTS = {
         "forms": "Forms",
         "faults": "validation_text without_titles",
         "functions": "adapter_of tool_of tools_of",
+        "given": """
+            ContextLike EmbedderLike FormatterLike IndexLike ModelLike ProviderLike
+            RerankerLike StoreLike ToolLike Use as_given
+        """,
         "memories": """
             Ask ChatMemory Memory Owner SharedMemory Turn TurnMemory
             owner_metadata turn_block turn_id turn_of turn_text

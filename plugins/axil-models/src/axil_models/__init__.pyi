@@ -70,6 +70,19 @@ from axil_models.formatters.text import FormatError as FormatError
 from axil_models.formatters.twins import Twins as Twins
 from axil_models.forms import Forms as Forms
 from axil_models.functions import adapter_of as adapter_of, tool_of as tool_of, tools_of as tools_of
+from axil_models.given import (
+    ContextLike as ContextLike,
+    EmbedderLike as EmbedderLike,
+    FormatterLike as FormatterLike,
+    IndexLike as IndexLike,
+    ModelLike as ModelLike,
+    ProviderLike as ProviderLike,
+    RerankerLike as RerankerLike,
+    StoreLike as StoreLike,
+    ToolLike as ToolLike,
+    Use as Use,
+    as_given as as_given,
+)
 from axil_models.memories import (
     Ask as Ask,
     ChatMemory as ChatMemory,

@@ -42,7 +42,7 @@ def takes_context(provider: Any) -> bool:
 
 
 async def blocks_of(
-    provider: Any, query: ContextQuery, top_k: int, where: str = "", ctx: Any = None
+    provider: Any, query: ContextQuery, top_k: int, where: str = "", ctx: object = None
 ) -> list[ContextBlock]:
     """Ask a provider for its blocks and return them, best first.
 
@@ -65,7 +65,7 @@ async def blocks_of(
     return sorted(blocks, key=lambda b: (b.score is None, -(b.score or 0.0)))[:top_k]
 
 
-def block_of(given: Any) -> ContextBlock:
+def block_of(given: object) -> ContextBlock:
     """Return a block from a block, a mapping, a text, or anything with a ``text``.
 
     Raises: PartError (AX802, AX803): its part is malformed or too large.

@@ -280,7 +280,7 @@ def _readable(hint: Any, seen: tuple[object, ...] = ()) -> Any:
     return hint.copy_with(new) if hasattr(hint, "copy_with") else typing.get_origin(hint)[new]
 
 
-def adapter_of(hint: Any) -> TypeAdapter[Any]:
+def adapter_of(hint: object) -> TypeAdapter[Any]:
     """Return a validator of whatever an annotation can be.
 
     Raises: PydanticUserError: values of this type cannot be validated.

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from axil.plugin import Address, Secret
+from axil_models.given import ToolLike
 from axil_models.provided import ProviderToolKind
 
 
@@ -27,7 +28,7 @@ class ProviderToolKeywords(TypedDict, total=False):
     stores: Sequence[str]
     """file_search: the provider's stores of files."""
 
-    act: Any
+    act: ToolLike | None
     """computer: the tool that carries out its actions and gives a picture of the screen: a function
     with a parameter actions, or the name of a tool.
     """

@@ -20,6 +20,11 @@ from axil.plugin import Message
 from axil_models.errors import PartError
 
 Part = dict[str, Any]
+"""A part, as plain data.
+
+No ``TypedDict``: which source a part has is known from ``checked_part``, and not from its type, so
+that whatever reads one would have to cast it.
+"""
 
 PART_KINDS: Final = ("image", "file", "audio")
 PART_SOURCES: Final = ("data", "url", "path", "file_id")

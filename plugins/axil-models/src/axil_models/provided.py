@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from axil.plugin import Address, Secret, decode_config, format_names, refers_to
 from axil_models.errors import ToolError
+from axil_models.given import ToolLike
 from axil_models.requests import ToolSpec
 from axil_models.threads import call_async
 from axil_models.tools import Tool
@@ -56,7 +57,7 @@ class ProviderToolConfig(BaseModel):
     blocked_domains: tuple[str, ...] = Field((), description="web_search: not these hosts.")
     max_uses: int | None = Field(None, ge=1, description="web_search: searches of one reply.")
     stores: tuple[str, ...] = Field((), description="file_search: the provider's stores of files.")
-    act: Any = Field(
+    act: ToolLike | None = Field(
         None,
         description="computer: the tool that carries out its actions and gives a picture of the "
         "screen: a function with a parameter actions, or the name of a tool.",

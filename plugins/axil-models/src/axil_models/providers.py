@@ -6,12 +6,15 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil.plugin import current_grants, decode_config, granted, make_component
 from axil_models.threads import call_async
+
+if TYPE_CHECKING:
+    from axil.plugin import Registry
 
 Settings = TypeVar("Settings", bound=BaseModel)
 NamedComponent = str | dict[str, object]
@@ -47,7 +50,7 @@ def name_and_config(given: Any) -> tuple[str, object]:
     return name, use.pop("config", None) or use or None
 
 
-def component_of(kind: str, given: Any, where: str = "", registry: Any = None) -> Any:
+def component_of(kind: str, given: Any, where: str = "", registry: Registry | None = None) -> Any:
     """Return a component: an object as it is; a name, or ``{type: name, …}``, from the registry.
 
     Raises: as ``resolve`` and ``make_component``.

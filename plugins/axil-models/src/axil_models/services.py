@@ -142,7 +142,11 @@ Config = TypeVar("Config", bound=ServiceConfig)
 
 
 def service_config(
-    kind: type[Config], name: Any, api_key: Any, base_url: str | None, more: Mapping[str, Any]
+    kind: type[Config],
+    name: object,
+    api_key: object,
+    base_url: str | None,
+    more: Mapping[str, object],
 ) -> Config:
     """Make a config from a constructor's arguments: a config, or its entries, three by position;
     MASFactory's ``model_name`` (or ``model``) and ``invoke_settings`` too.

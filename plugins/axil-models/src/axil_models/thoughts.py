@@ -69,7 +69,7 @@ class ShownThoughts:
         self._closing = ""
         self._is_text = False
 
-    def __call__(self, chunk: Any, /) -> None:
+    def __call__(self, chunk: object, /) -> None:
         """Show a chunk; the beginning of a text when it is clear what it is."""
         kind = cast("Mapping[str, Any]", chunk).get("kind") if isinstance(chunk, Mapping) else None
         if kind == "text" and not self._is_text:

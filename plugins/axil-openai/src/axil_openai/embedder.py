@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pydantic import Field
 
@@ -12,6 +12,9 @@ from axil_openai.connection import Connection, OpenAIConfig
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+    from axil.plugin import SecretLike
+    from axil_openai.keywords import OpenAIEmbedderKeywords
 
 
 class EmbedderConfig(OpenAIConfig):
@@ -41,9 +44,9 @@ class OpenAIEmbedder(Remote):
     def __init__(
         self,
         name: EmbedderConfig | str | None = None,
-        api_key: Any = None,
+        api_key: SecretLike | None = None,
         base_url: str | None = None,
-        **more: Any,
+        **more: Unpack[OpenAIEmbedderKeywords],
     ) -> None:
         """Store the settings, with the arguments of ``OpenAIModel``; the first call connects.
 

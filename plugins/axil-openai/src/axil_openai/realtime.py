@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Unpack
 
 from pydantic import Field
 
@@ -62,6 +62,9 @@ from axil_openai.realtime_wire import (
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+    from axil.plugin import SecretLike
+    from axil_openai.keywords import OpenAIRealtimeModelKeywords
 
 _LONGEST_SECONDS: Final = 86_400.0
 """Of waiting for a person to speak; the run's own limits end it earlier."""
@@ -137,10 +140,10 @@ class OpenAIRealtimeModel(Remote):
     def __init__(
         self,
         name: RealtimeConfig | str | None = None,
-        api_key: Any = None,
+        api_key: SecretLike | None = None,
         base_url: str | None = None,
-        settings: Mapping[str, Any] | None = None,
-        **more: Any,
+        settings: Mapping[str, object] | None = None,
+        **more: Unpack[OpenAIRealtimeModelKeywords],
     ) -> None:
         """Store the settings, as of ``OpenAIModel``; the first call connects.
 

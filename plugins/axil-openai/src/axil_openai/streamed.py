@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from axil_models import (
     Emit,
@@ -26,6 +26,9 @@ from axil_openai.requests import ModelConfig, forms_for
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+    from axil.plugin import SecretLike
+    from axil_openai.keywords import StreamedModelKeywords
+
 
 class StreamedModel(Remote, ABC):
     """The base of models of the service: a subclass writes the request and reads the stream."""
@@ -43,10 +46,10 @@ class StreamedModel(Remote, ABC):
     def __init__(
         self,
         name: ModelConfig | str | None = None,
-        api_key: Any = None,
+        api_key: SecretLike | None = None,
         base_url: str | None = None,
-        settings: Mapping[str, Any] | None = None,
-        **more: Any,
+        settings: Mapping[str, object] | None = None,
+        **more: Unpack[StreamedModelKeywords],
     ) -> None:
         """Store the settings; the first call connects.
 

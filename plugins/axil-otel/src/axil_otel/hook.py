@@ -89,19 +89,19 @@ class OpenTelemetry:
         self.tracing.firing_started(run_id, activation, kind)
 
     @hookimpl
-    def chunk(self, activation: Activation, chunk: Any, run_id: str) -> None:
+    def chunk(self, activation: Activation, chunk: object, run_id: str) -> None:
         """Note the first chunk of a reply."""
         self.tracing.chunk(run_id, activation, chunk)
 
     @hookimpl
     def step_started(
-        self, activation: Activation, step: str, request: Any, kind: str, run_id: str
+        self, activation: Activation, step: str, request: object, kind: str, run_id: str
     ) -> None:
         """Start the span of a call of a model or a tool, or of another step."""
         self.tracing.step_started(run_id, activation, step, request, kind)
 
     @hookimpl
-    def step_finished(self, activation: Activation, step: str, result: Any, run_id: str) -> None:
+    def step_finished(self, activation: Activation, step: str, result: object, run_id: str) -> None:
         """End the span of a step."""
         self.tracing.step_finished(run_id, activation, step, result)
 
@@ -123,7 +123,7 @@ class OpenTelemetry:
         self.tracing.firing_ended(run_id, activation, error)
 
     @hookimpl
-    def run_finished(self, run_id: str, result: Any) -> None:
+    def run_finished(self, run_id: str, result: object) -> None:
         """End the span of a run, and those of firings that are paused or cancelled."""
         self.tracing.run_finished(run_id, result)
 

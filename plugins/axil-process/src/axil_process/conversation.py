@@ -60,7 +60,7 @@ def firing_of(job: Job, task: Task, ctx: Context, schema: Schema) -> dict[str, A
     }
 
 
-def outcome_of(answer: Mapping[str, Any], schema: Schema) -> Out:
+def outcome_of(answer: Mapping[str, object], schema: Schema) -> Out:
     """Return the outcome in the last message of a firing.
 
     Raises: BodyRaised: the body raised; ProcessError (AX555): the message is malformed.

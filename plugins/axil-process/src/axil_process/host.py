@@ -55,7 +55,7 @@ class BodyHost:
         self._lock = threading.Lock()
         self._plans: dict[str, Plan] = {}
 
-    def execute(self, given: Mapping[str, Any], runner: asyncio.Runner) -> dict[str, Any]:
+    def execute(self, given: Mapping[str, object], runner: asyncio.Runner) -> dict[str, Any]:
         """Return the last message of a firing: ``end``, ``failed`` or ``paused``."""
         answer = self._done(given, runner)
         with self._lock:
@@ -94,13 +94,13 @@ class BodyHost:
             error = ProcessError("AX551", str(message.get("error")))
             answer.set_exception(Paused() if message.get("paused") else error)
 
-    def send(self, message: Mapping[str, Any], firing: int | None = None) -> None:
+    def send(self, message: Mapping[str, object], firing: int | None = None) -> None:
         """Send a message to the run; drop one of a firing that is over."""
         with self._lock:
             if firing is None or firing == self._firing:
                 self._write(message)
 
-    def ask(self, firing: int, what: str, *given: Any) -> Request:
+    def ask(self, firing: int, what: str, *given: object) -> Request:
         """Ask the run something. Raises: ProcessError (AX552): the firing is over."""
         plain = encode_value(list(given))
         with self._lock:

@@ -27,7 +27,7 @@ class ProcessWrapper:
 
     def __init__(
         self,
-        config: ProcessConfig | Mapping[str, Any] | None = None,
+        config: ProcessConfig | Mapping[str, object] | None = None,
         /,
         **settings: Unpack[ProcessWrapperKeywords],
     ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from axil import Context, NodeSpec, Out, Schema
 from axil.plugin import Task, decode_config
@@ -28,7 +28,7 @@ class RayExecutor(JobExecutor):
 
     def __init__(
         self,
-        config: RayConfig | Mapping[str, Any] | None = None,
+        config: RayConfig | Mapping[str, object] | None = None,
         /,
         **settings: Unpack[RayExecutorKeywords],
     ) -> None:

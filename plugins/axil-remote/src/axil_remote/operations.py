@@ -116,7 +116,7 @@ class OpenAPITools:
 
     def __init__(
         self,
-        document: OpenAPIConfig | str | Path | Mapping[str, Any],
+        document: OpenAPIConfig | str | Path | Mapping[str, object],
         /,
         **settings: Unpack[OpenAPIToolsKeywords],
     ) -> None:

@@ -43,7 +43,7 @@ class Audit:
         self.path, self._now = Path(path), now
         self._lock = threading.Lock()
 
-    def add(self, caller: Caller, action: str, run_id: str = "", **details: Any) -> None:
+    def add(self, caller: Caller, action: str, run_id: str = "", **details: object) -> None:
         """Append an act. Raises: Unserved (AX960): it cannot be written."""
         act = {
             "at": round(self._now(), 3),

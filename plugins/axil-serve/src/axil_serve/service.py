@@ -115,7 +115,7 @@ class RunService:
         journal: SharedJournal,
         workflows: Mapping[str, Workflow] | None = None,
         *,
-        origins: Mapping[str, Mapping[str, Any]] | None = None,
+        origins: Mapping[str, Mapping[str, object]] | None = None,
         broken: Mapping[str, Sequence[str]] | None = None,
         reopen: Reopen | None = None,
         files: RunFiles | None = None,
@@ -190,7 +190,7 @@ class RunService:
         plugins = [*(own.get_plugins() if own is not None else ()), self.feed]
         return Workflow(workflow.spec, replace(workflow.setting, hooks=hook_manager(plugins)))
 
-    def add(self, name: str, workflow: Workflow, origin: Mapping[str, Any]) -> None:
+    def add(self, name: str, workflow: Workflow, origin: Mapping[str, object]) -> None:
         """Serve another workflow, or another version of one; its older runs keep theirs."""
         self.workflows[name] = self._with_feed(workflow)
         self._origins[name] = origin
@@ -563,8 +563,8 @@ class RunService:
         *,
         at: str = "",
         input: Any = MISSING,
-        state: Mapping[str, Any] | None = None,
-        output: Any = MISSING,
+        state: Mapping[str, object] | None = None,
+        output: object = MISSING,
         is_routed: bool = False,
     ) -> str:
         """Start a new run with the record of another up to a step, perhaps edited.
@@ -731,7 +731,7 @@ class RunService:
 
     @asynccontextmanager
     async def acting(
-        self, caller: Caller, action: str, run_id: str = "", **details: Any
+        self, caller: Caller, action: str, run_id: str = "", **details: object
     ) -> AsyncGenerator[None]:
         """Within it an act is done that is written down before, and again if it fails."""
         await self.note(caller, action, run_id, **details)
@@ -741,7 +741,7 @@ class RunService:
             await self.note(caller, action, run_id, failed=error.id)
             raise
 
-    async def note(self, caller: Caller, action: str, run_id: str = "", **details: Any) -> None:
+    async def note(self, caller: Caller, action: str, run_id: str = "", **details: object) -> None:
         """Write an act down, where the server keeps an audit."""
         if self.audit is not None:
             await asyncio.to_thread(self.audit.add, caller, action, run_id, **details)

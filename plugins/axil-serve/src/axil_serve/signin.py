@@ -87,7 +87,7 @@ class OidcConfig(BaseModel):
     leeway_seconds: float = Field(60.0, ge=0, le=600, description="By how much clocks may differ.")
 
     @staticmethod
-    def from_data(data: Any, where: str) -> OidcConfig:
+    def from_data(data: object, where: str) -> OidcConfig:
         """Return the settings. Raises: ConfigError; Unserved (AX960): an address is not safe."""
         config = decode_config(OidcConfig, data, where)
         check_address(config.issuer, f"{where}: issuer")

@@ -177,7 +177,7 @@ class SqliteJournal(Recording):
                 if reader.in_transaction:
                     reader.execute("rollback")
 
-    def query(self, sql: str, *values: Any) -> list[Any]:
+    def query(self, sql: str, *values: object) -> list[Any]:
         """Return rows of a reading query. Raises: JournalError (AX510): the database is damaged."""
         _check_names(*(value for value in values if isinstance(value, str)))
         with self._reading(self.writer) as reader:

@@ -24,8 +24,8 @@ class Hub:
     class Config(Stopped, frozen=True):
         """The hub and the others."""
 
-        hub: Any = member("The member that hands over")
-        spokes: dict[str, Any] = members("The others", min_length=1)
+        hub: object = member("The member that hands over")
+        spokes: dict[str, object] = members("The others", min_length=1)
         turns: int = Field(default=20, ge=1, description="The largest number of turns.")
 
     def __init__(self, config: Config) -> None:
@@ -56,7 +56,7 @@ class Swarm:
     class Config(Stopped, frozen=True):
         """The members and their handoffs."""
 
-        members: dict[str, Any] = members("The members", min_length=1)
+        members: dict[str, object] = members("The members", min_length=1)
         first: str = Field(
             default="", description="The member that speaks first; empty: the first of the members."
         )
@@ -103,8 +103,8 @@ class GroupChat:
     class Config(Stopped, frozen=True):
         """The members and the selector."""
 
-        members: dict[str, Any] = members("The members", min_length=1)
-        selector: Any = member(
+        members: dict[str, object] = members("The members", min_length=1)
+        selector: object = member(
             "The member that chooses the next speaker; its own words are not sent to the others"
         )
         turns: int = Field(default=10, ge=1, description="The largest number of turns of members.")
@@ -136,8 +136,8 @@ class Supervisor:
     class Config(Talk, frozen=True):
         """The supervisor and the members."""
 
-        supervisor: Any = member("The member that assigns work and writes the answer at the end")
-        members: dict[str, Any] = members("The members", min_length=1)
+        supervisor: object = member("The member that assigns work and writes the answer at the end")
+        members: dict[str, object] = members("The members", min_length=1)
         turns: int = Field(default=10, ge=1, description="The largest number of turns of members.")
 
     def __init__(self, config: Config) -> None:
@@ -170,9 +170,9 @@ class PlanAndExecute:
     class Config(Talk, frozen=True):
         """The planner, the members and the writer."""
 
-        planner: Any = member("The member that writes the steps: lines, or JSON")
-        members: dict[str, Any] = members("The members that carry out steps", min_length=1)
-        writer: Any = member(
+        planner: object = member("The member that writes the steps: lines, or JSON")
+        members: dict[str, object] = members("The members that carry out steps", min_length=1)
+        writer: object = member(
             "The member that writes the answer; none: the answer is the last result", default=None
         )
         steps: int = Field(default=10, ge=1, description="The largest number of steps.")

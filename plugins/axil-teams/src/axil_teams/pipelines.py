@@ -67,7 +67,7 @@ class Horizontal:
     class Config(Settings, frozen=True):
         """The line."""
 
-        members: dict[str, Any] = members("The members in their order", min_length=1)
+        members: dict[str, object] = members("The members in their order", min_length=1)
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -89,8 +89,8 @@ class Vertical:
     class Config(Settings, frozen=True):
         """The members."""
 
-        members: dict[str, Any] = members("The members that work in parallel", min_length=1)
-        aggregator: Any = member(
+        members: dict[str, object] = members("The members that work in parallel", min_length=1)
+        aggregator: object = member(
             "The member that combines the answers; none: all answers are the output", default=None
         )
 
@@ -122,7 +122,7 @@ class AdjacencyMatrix:
     class Config(Settings, frozen=True):
         """The members and the table."""
 
-        members: dict[str, Any] = members("The members in the order of the table", min_length=1)
+        members: dict[str, object] = members("The members in the order of the table", min_length=1)
         matrix: list[list[int]] = Field(
             description="An adjacency matrix with a row and a column for the entry, each member "
             "and the exit: 1 for an edge from the row to the column."
@@ -160,10 +160,10 @@ class Brainstorming:
     class Config(Settings, frozen=True):
         """The members and the solver."""
 
-        members: dict[str, Any] = members(
+        members: dict[str, object] = members(
             "The members that give ideas, in their order", min_length=1
         )
-        solver: Any = member("The member that makes one answer of the ideas")
+        solver: object = member("The member that makes one answer of the ideas")
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -193,8 +193,8 @@ class MapReduce:
     class Config(Settings, frozen=True):
         """The mapper, the reducer, and what a document is."""
 
-        mapper: Any = member("The node that runs for each document")
-        reducer: Any = member("The node that makes one answer of the mapper's results")
+        mapper: object = member("The node that runs for each document")
+        reducer: object = member("The node that makes one answer of the mapper's results")
         split: dict[str, Any] | None = Field(
             default=None,
             description="How the input is split into documents, as in map: {type: regex, …}.",

@@ -20,7 +20,7 @@ class Mesh:
     class Config(Stopped, frozen=True):
         """The members."""
 
-        members: dict[str, Any] = members("The members in their order", min_length=1)
+        members: dict[str, object] = members("The members in their order", min_length=1)
         rounds: int = Field(
             default=5, ge=1, description="The largest number of turns of each member."
         )
@@ -49,7 +49,7 @@ class PingPong:
     class Config(Stopped, frozen=True):
         """The two."""
 
-        members: dict[str, Any] = members(
+        members: dict[str, object] = members(
             "The two members, in the order of their turns", min_length=2, max_length=2
         )
         turns: int = Field(default=20, ge=1, description="The largest number of turns.")
@@ -81,8 +81,8 @@ class InstructorAssistant:
     class Config(Stopped, frozen=True):
         """The two."""
 
-        instructor: Any = member("The member that gives instructions")
-        assistant: Any = member("The member that carries them out")
+        instructor: object = member("The member that gives instructions")
+        assistant: object = member("The member that carries them out")
         rounds: int = Field(default=5, ge=1, description="The largest number of instructions.")
 
     def __init__(self, config: Config) -> None:
@@ -109,8 +109,8 @@ class GeneratorVerifier:
     class Config(Stopped, frozen=True):
         """The two."""
 
-        generator: Any = member("The member that writes the answer")
-        verifier: Any = member(
+        generator: object = member("The member that writes the answer")
+        verifier: object = member(
             "The member that checks the answer, and says the phrase when it is good"
         )
         rounds: int = Field(default=3, ge=1, description="The largest number of attempts.")
@@ -149,9 +149,9 @@ class VerticalDecision:
     class Config(Stopped, frozen=True):
         """The critics and the solver."""
 
-        critics: dict[str, Any] = members("The members that speak in parallel", min_length=1)
-        solver: Any = member("The member that answers them")
-        aggregator: Any = member("A member between the critics and the solver", default=None)
+        critics: dict[str, object] = members("The members that speak in parallel", min_length=1)
+        solver: object = member("The member that answers them")
+        aggregator: object = member("A member between the critics and the solver", default=None)
         rounds: int = Field(default=3, ge=1, description="The largest number of rounds.")
 
     def __init__(self, config: Config) -> None:
@@ -191,8 +191,8 @@ class Debate:
     class Config(Stopped, frozen=True):
         """The debaters and the judge."""
 
-        members: dict[str, Any] = members("The debaters in their order", min_length=2)
-        judge: Any = member("The member that reads all turns and decides")
+        members: dict[str, object] = members("The debaters in their order", min_length=2)
+        judge: object = member("The member that reads all turns and decides")
         rounds: int = Field(default=2, ge=1, description="The number of turns of each debater.")
         at_once: bool = Field(
             default=False,

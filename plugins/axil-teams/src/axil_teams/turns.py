@@ -105,7 +105,7 @@ def _field(state: Any, name: str) -> Any:
 def conversation(
     node: str,
     setting: CompileOptions,
-    members: Mapping[str, Any],
+    members: Mapping[str, object],
     order: Order,
     *,
     hears: Hears = "all",

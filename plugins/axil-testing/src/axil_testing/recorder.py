@@ -96,7 +96,7 @@ class Recorder:
         return None if body.mode == "scope" else _Noting(body, self._inputs)
 
     @hookimpl
-    def run_started(self, run_id: str, plan: Any) -> None:
+    def run_started(self, run_id: str, plan: object) -> None:
         for kept in (self.records, self.started, self._begun, self._chunks, self._inputs):
             kept.clear()
         self.plan, self.result = plan, None
@@ -107,11 +107,11 @@ class Recorder:
         self._begun.append(activation)
 
     @hookimpl
-    def chunk(self, activation: Activation, chunk: Any) -> None:
+    def chunk(self, activation: Activation, chunk: object) -> None:
         self._chunks.setdefault(activation, []).append(chunk)
 
     @hookimpl
-    def firing_finished(self, activation: Activation, kind: str, output: Any) -> None:
+    def firing_finished(self, activation: Activation, kind: str, output: object) -> None:
         self._add(activation, kind, "done", output)
 
     @hookimpl
@@ -123,7 +123,7 @@ class Recorder:
         self._add(activation, kind, "skipped")
 
     @hookimpl
-    def run_finished(self, run_id: str, result: Any) -> None:
+    def run_finished(self, run_id: str, result: object) -> None:
         self.result = result
 
     def _add(self, activation: Activation, kind: str, status: Outcome, payload: Any = None) -> None:

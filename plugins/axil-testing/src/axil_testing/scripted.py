@@ -66,18 +66,18 @@ class ScriptedModel:
 
     async def __call__(
         self,
-        messages: Sequence[Mapping[str, Any]],
-        tools: Sequence[Any] | None = None,
-        settings: Mapping[str, Any] | None = None,
+        messages: Sequence[Mapping[str, object]],
+        tools: Sequence[object] | None = None,
+        settings: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
         """See ``complete``."""
         return await self.complete(messages, tools, settings)
 
     async def complete(
         self,
-        messages: Sequence[Mapping[str, Any]],
-        tools: Sequence[Any] | None = None,
-        settings: Mapping[str, Any] | None = None,
+        messages: Sequence[Mapping[str, object]],
+        tools: Sequence[object] | None = None,
+        settings: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
         """Return the next reply: ``{"content", "tool_calls": [{"id", "name", …}], "usage": {…}}``.
 

@@ -152,8 +152,8 @@ class Code(Programs):
 
     @again("external")  # the program's effects are unknown
     async def run_code(
-        self, ctx: Any, code: Annotated[str, "a Python program"], timeout_seconds: Seconds = 60
-    ) -> Any:
+        self, ctx: object, code: Annotated[str, "a Python program"], timeout_seconds: Seconds = 60
+    ) -> object:
         """Run a Python program in the workspace; what it prints is the result.
 
         It can read and write the files there.
@@ -172,7 +172,7 @@ class Code(Programs):
     @again("external")
     async def run_command(
         self,
-        ctx: Any,
+        ctx: object,
         command: Annotated[
             list[str],
             Field(
@@ -182,7 +182,7 @@ class Code(Programs):
         ],
         timeout_seconds: Seconds = 60,
         stdin: Annotated[str, "the text on the program's standard input"] = "",
-    ) -> Any:
+    ) -> object:
         """Run a program in the workspace: give the program and its arguments as a list.
 
         Args:

@@ -64,7 +64,7 @@ class Files(Tools):
         *("edit_file", "edit_lines", "create_folder", "copy_path", "move_path", "delete_path"),
     )
 
-    def place(self, ctx: Any) -> Workspace:
+    def place(self, ctx: object) -> Workspace:
         """Return the run's workspace. Raises: WorkspaceError (AX874)."""
         config = self.config
         limits = Limits(
@@ -74,12 +74,12 @@ class Files(Tools):
 
     def list_files(
         self,
-        ctx: Any,
+        ctx: object,
         path: Path = ".",
         recursive: bool = True,
         limit: Count = 200,
         include_hidden: bool = False,
-    ) -> Any:
+    ) -> object:
         """List the files that there are, folders included, with their sizes in bytes.
 
         Args:
@@ -91,13 +91,13 @@ class Files(Tools):
 
     def list_folder(
         self,
-        ctx: Any,
+        ctx: object,
         path: Path = ".",
         recursive: bool = False,
         max_depth: Annotated[int, Field(ge=1, le=100)] = 3,
         include_hidden: bool = False,
         limit: Count = 500,
-    ) -> Any:
+    ) -> object:
         """List what is in one folder.
 
         Args:
@@ -108,7 +108,7 @@ class Files(Tools):
         """
         return _listing(self.place(ctx), path, max_depth if recursive else 1, limit, include_hidden)
 
-    def describe_file(self, ctx: Any, path: Path) -> Any:
+    def describe_file(self, ctx: object, path: Path) -> dict[str, Any]:
         """Say what a file is: size in bytes, media type, SHA-256, lines if it is a text, when it
         was changed.
         """
@@ -127,7 +127,7 @@ class Files(Tools):
 
     def read_text(
         self,
-        ctx: Any,
+        ctx: object,
         path: Path,
         offset: Annotated[int, Field(ge=0)] = 0,
         limit: Annotated[int, Field(ge=1)] = 4000,
@@ -150,7 +150,7 @@ class Files(Tools):
 
     def read_lines(
         self,
-        ctx: Any,
+        ctx: object,
         path: Path,
         start_line: Annotated[int, Field(ge=1)] = 1,
         line_count: Count = 40,
@@ -182,9 +182,9 @@ class Files(Tools):
 
     def load_file(
         self,
-        ctx: Any,
+        ctx: object,
         path_or_id: Annotated[str, "a path inside the workspace, or the name of an attachment"],
-    ) -> Any:
+    ) -> object:
         """Read a whole text file, or an attachment.
 
         An image, a recording or a PDF is shown; of other files it says what they are.
@@ -202,7 +202,7 @@ class Files(Tools):
             return text
         return f"{text[:most]}\n[characters 0 to {most} of {len(text)}; read_text gives the rest]"
 
-    def _seen(self, ctx: Any, path: str) -> Any:
+    def _seen(self, ctx: object, path: str) -> object:
         """Return the description of a file, and the file itself if models can be shown its kind."""
         report = self.describe_file(ctx, path)
         kind = _SEEN.get(report["media_type"])
@@ -217,7 +217,7 @@ class Files(Tools):
 
     def search_files(
         self,
-        ctx: Any,
+        ctx: object,
         pattern: Annotated[str, "a regular expression, or a plain text"],
         globs: list[str] | None = None,
         exclude_globs: list[str] | None = None,
@@ -227,7 +227,7 @@ class Files(Tools):
         before_context: Annotated[int, Field(ge=0, le=20)] = 2,
         after_context: Annotated[int, Field(ge=0, le=20)] = 2,
         include_hidden: bool = False,
-    ) -> Any:
+    ) -> object:
         """Find lines that match, in all text files.
 
         Args:
@@ -262,12 +262,12 @@ class Files(Tools):
     @again(lambda arguments: "external" if arguments.get("mode") == "append" else "idempotent")
     def write_file(
         self,
-        ctx: Any,
+        ctx: object,
         path: Path,
         content: str,
         encoding: str = "utf-8",
         mode: Literal["overwrite", "append"] = "overwrite",
-    ) -> Any:
+    ) -> object:
         """Write a text file, or append to it; folders on the way are made.
 
         Args:
@@ -287,12 +287,12 @@ class Files(Tools):
     )
     def edit_file(
         self,
-        ctx: Any,
+        ctx: object,
         path: Path,
         old_text: Annotated[str, "the text to be replaced, exactly as it stands in the file"],
         new_text: Annotated[str, "the new text"],
         everywhere: Everywhere = False,
-    ) -> Any:
+    ) -> object:
         """Replace a text in a file by another."""
         times = 0
 
@@ -307,7 +307,7 @@ class Files(Tools):
     @again("external")  # the lines are others by then
     def edit_lines(
         self,
-        ctx: Any,
+        ctx: object,
         path: Path,
         start_line: Annotated[int, Field(ge=1)],
         end_line: int | None = None,
@@ -315,7 +315,7 @@ class Files(Tools):
         encoding: str = "auto",
         newline: Newline = "preserve",
         ensure_trailing_newline: bool | None = None,
-    ) -> Any:
+    ) -> object:
         """Replace some lines of a text file.
 
         Args:
@@ -336,8 +336,8 @@ class Files(Tools):
         return _shown(self.place(ctx).update(path, change))
 
     def create_folder(
-        self, ctx: Any, path: Path, parents: bool = True, exist_ok: bool = True
-    ) -> Any:
+        self, ctx: object, path: Path, parents: bool = True, exist_ok: bool = True
+    ) -> object:
         """Make a folder.
 
         Args:
@@ -347,7 +347,7 @@ class Files(Tools):
         created = self.place(ctx).make_folder(path, parents=parents, exist_ok=exist_ok)
         return {"path": path, "created": created}
 
-    def copy_path(self, ctx: Any, src: Path, dst: Path, overwrite: bool = False) -> Any:
+    def copy_path(self, ctx: object, src: Path, dst: Path, overwrite: bool = False) -> object:
         """Copy a file or a folder.
 
         Args:
@@ -355,7 +355,7 @@ class Files(Tools):
         """
         return _shown(self.place(ctx).copy(src, dst, overwrite=overwrite))
 
-    def move_path(self, ctx: Any, src: Path, dst: Path, overwrite: bool = False) -> Any:
+    def move_path(self, ctx: object, src: Path, dst: Path, overwrite: bool = False) -> object:
         """Move or rename a file or a folder.
 
         Args:
@@ -364,8 +364,8 @@ class Files(Tools):
         return _shown(self.place(ctx).move(src, dst, overwrite=overwrite))
 
     def delete_path(
-        self, ctx: Any, path: Path, recursive: bool = False, missing_ok: bool = False
-    ) -> Any:
+        self, ctx: object, path: Path, recursive: bool = False, missing_ok: bool = False
+    ) -> object:
         """Delete a file or a folder.
 
         Args:

@@ -72,7 +72,7 @@ class Budget(Wrapper[BudgetConfig]):
 
         def __init__(
             self,
-            config: BudgetConfig | Mapping[str, Any] | None = None,
+            config: BudgetConfig | Mapping[str, object] | None = None,
             /,
             **settings: Unpack[BudgetKeywords],
         ) -> None: ...

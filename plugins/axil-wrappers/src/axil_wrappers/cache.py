@@ -93,7 +93,7 @@ class Cache(Wrapper[CacheConfig]):
 
         def __init__(
             self,
-            config: CacheConfig | Mapping[str, Any] | None = None,
+            config: CacheConfig | Mapping[str, object] | None = None,
             /,
             **settings: Unpack[CacheKeywords],
         ) -> None: ...

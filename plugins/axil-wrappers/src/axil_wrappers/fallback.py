@@ -43,7 +43,7 @@ class Fallback(Wrapper[FallbackConfig]):
 
     def __init__(
         self,
-        config: FallbackConfig | Mapping[str, Any] | None = None,
+        config: FallbackConfig | Mapping[str, object] | None = None,
         /,
         **settings: Unpack[FallbackKeywords],
     ) -> None:

@@ -46,7 +46,7 @@ class Write(Wrapper[WriteConfig]):
 
         def __init__(
             self,
-            config: WriteConfig | Mapping[str, Any] | None = None,
+            config: WriteConfig | Mapping[str, object] | None = None,
             /,
             **settings: Unpack[WriteKeywords],
         ) -> None: ...
@@ -101,7 +101,7 @@ class Collect(Wrapper[CollectConfig]):
 
         def __init__(
             self,
-            config: CollectConfig | Mapping[str, Any] | None = None,
+            config: CollectConfig | Mapping[str, object] | None = None,
             /,
             **settings: Unpack[CollectKeywords],
         ) -> None: ...

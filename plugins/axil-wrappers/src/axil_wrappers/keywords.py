@@ -6,7 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from axil.plugin import WritePath
+from axil_models import ModelLike
 from axil_wrappers.failures import Names
+from axil_wrappers.guards.finding import GuardLike
 from axil_wrappers.guards.wrapper import Action
 
 
@@ -99,23 +101,23 @@ class FallbackModelKeywords(TypedDict, total=False):
     not_on: Names | str | type[Exception] | Collection[str | type[Exception]]
     """Error classes that are excluded, even where another rule matches."""
 
-    models: Sequence[Any]
+    models: Sequence[ModelLike]
     """The models in order: each the name of an installed adapter, or {type, …}."""
 
 
 class GuardedKeywords(TypedDict, total=False):
     """The settings of ``Guarded``; see ``GuardedConfig``."""
 
-    input: Sequence[Any]
+    input: Sequence[GuardLike]
     """Guards of the payloads that a firing begins with."""
 
-    output: Sequence[Any]
+    output: Sequence[GuardLike]
     """Guards of what the node gives."""
 
-    tools: Sequence[Any]
+    tools: Sequence[GuardLike]
     """Guards of the arguments of tool calls."""
 
-    results: Sequence[Any]
+    results: Sequence[GuardLike]
     """Guards of the results of tool calls."""
 
     action: Action

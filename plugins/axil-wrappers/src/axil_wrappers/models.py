@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
@@ -10,6 +10,7 @@ from pydantic import Field
 
 from axil import Problem, SpecError
 from axil.plugin import decode_config, make_component, with_article
+from axil_models import Emit, Model, ModelLike, Reply, Request
 from axil_wrappers.failures import LASTING, Failures, chain, describe_failure
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class FallbackModelConfig(Failures):
     the graph or the program.
     """
 
-    models: tuple[Any, ...] = Field(
+    models: tuple[ModelLike, ...] = Field(
         min_length=1,
         description="The models in order: each the name of an installed adapter, or {type, …}.",
     )
@@ -30,17 +31,18 @@ class FallbackModelConfig(Failures):
 class _Shown:
     """``emit`` for one model, which counts the chunks that were not taken back."""
 
-    def __init__(self, emit: Callable[[Any], None]) -> None:
+    def __init__(self, emit: Emit) -> None:
         self._emit = emit
         self.count = 0
 
-    def __call__(self, chunk: Any) -> None:
-        kind = cast("Mapping[str, Any]", chunk).get("kind") if isinstance(chunk, Mapping) else None
+    def __call__(self, chunk: object) -> None:
+        shown = cast("Mapping[str, Any]", chunk if isinstance(chunk, Mapping) else {})
+        kind = shown.get("kind")
         if kind == "reset":
-            self.count -= int(cast("Mapping[str, Any]", chunk).get("chunks") or 0)
+            self.count -= int(shown.get("chunks") or 0)
         elif kind != "retry":
             self.count += 1
-        self._emit(chunk)
+        self._emit(cast("object", chunk))
 
 
 class FallbackModel:
@@ -52,7 +54,7 @@ class FallbackModel:
 
     def __init__(
         self,
-        config: FallbackModelConfig | Sequence[Any],
+        config: FallbackModelConfig | Sequence[ModelLike],
         /,
         **settings: Unpack[FallbackModelKeywords],
     ) -> None:
@@ -63,11 +65,11 @@ class FallbackModel:
             )
         self.config = config
         self._setting: Any = None
-        self._models: list[Any] = []
+        self._models: list[Model] = []
         self._made: list[Any] = []
         self._held: list[AsyncExitStack] = []
 
-    def bind(self, setting: Any) -> None:
+    def bind(self, setting: object) -> None:
         """Make the models now rather than with the first question.
 
         Raises: PluginError, ConfigError; SpecError (AX835): it is no model.
@@ -75,7 +77,7 @@ class FallbackModel:
         self._setting = setting
         self.models()
 
-    def models(self) -> Sequence[Any]:
+    def models(self) -> Sequence[Model]:
         """Return the models; those given by name are made once, all or none of them."""
         if not self._models:
             self._models = [
@@ -84,7 +86,7 @@ class FallbackModel:
             ]
         return self._models
 
-    def _model(self, given: Any, where: str) -> Any:
+    def _model(self, given: Any, where: str) -> Model:
         if isinstance(given, (str, Mapping)):
             from axil.plugin import default_registry
 
@@ -122,14 +124,14 @@ class FallbackModel:
         async with AsyncExitStack() as stack:
             for model in self.models():
                 if hasattr(model, "__aenter__"):
-                    await stack.enter_async_context(model)
+                    await stack.enter_async_context(cast("Any", model))
             self._held.append(stack.pop_all())
         return self
 
     async def __aexit__(self, *error: object) -> None:
         await self._held.pop().aclose()
 
-    async def reply(self, request: Any, emit: Callable[[Any], None], /) -> Any:
+    async def reply(self, request: Request, emit: Emit, /) -> Reply:
         """Return the answer of the first model that gives one.
 
         Raises: what the last one raised; at once, what is not selected.

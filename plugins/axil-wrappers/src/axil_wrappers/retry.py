@@ -88,7 +88,7 @@ class Retry(Wrapper[RetryConfig]):
 
     def __init__(
         self,
-        config: RetryConfig | Mapping[str, Any] | None = None,
+        config: RetryConfig | Mapping[str, object] | None = None,
         /,
         *,
         when: Callable[[BaseException], bool] | None = None,

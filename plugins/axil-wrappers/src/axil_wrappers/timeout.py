@@ -51,7 +51,7 @@ class Timeout(Wrapper[TimeoutConfig]):
 
         def __init__(
             self,
-            config: TimeoutConfig | Mapping[str, Any] | None = None,
+            config: TimeoutConfig | Mapping[str, object] | None = None,
             /,
             **settings: Unpack[TimeoutKeywords],
         ) -> None: ...

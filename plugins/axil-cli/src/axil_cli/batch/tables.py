@@ -60,7 +60,7 @@ def read_table(path: str | os.PathLike[str], *, json_columns: Iterable[str] = ()
     return rows
 
 
-def write_table(path: str | os.PathLike[str], rows: Sequence[Mapping[str, Any]]) -> None:
+def write_table(path: str | os.PathLike[str], rows: Sequence[Mapping[str, object]]) -> None:
     """Write rows; the columns are those of all rows, in order of their first appearance.
 
     Raises: BatchError (AX991): the file cannot be written; what was there before is as it was.

@@ -80,7 +80,7 @@ class Draft:
 
 
 def draft_of(
-    reply: str, *, name: str, model: Any, registry: Registry, allow: frozenset[str] = frozenset()
+    reply: str, *, name: str, model: object, registry: Registry, allow: frozenset[str] = frozenset()
 ) -> Draft:
     """Return the draft in a model's reply, checked.
 

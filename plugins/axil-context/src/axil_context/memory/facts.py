@@ -24,6 +24,7 @@ from axil_models import (
     ContextError,
     ContextQuery,
     Index,
+    IndexLike,
     Owner,
     ProviderSettings,
     Request,
@@ -90,7 +91,7 @@ class _Decisions(BaseModel):
 class FactsConfig(ProviderSettings):
     """The place of facts, their owner, and their number."""
 
-    index: object = Field(
+    index: IndexLike = Field(
         description="What keeps and searches them: chroma_memory, file_memory, {type: …}, or an "
         "object with put and delete.",
         json_schema_extra=refers_to("context"),

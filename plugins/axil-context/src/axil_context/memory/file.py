@@ -20,6 +20,7 @@ from axil_models import (
     ContextError,
     ContextQuery,
     Index,
+    IndexLike,
     Owner,
     ProviderSettings,
     SingleFlight,
@@ -54,7 +55,7 @@ class FileMemoryConfig(ProviderSettings):
         min_length=1,
         description="The file of JSON lines; made when the first thing is remembered.",
     )
-    index: object = Field(
+    index: IndexLike = Field(
         "keyword",
         description="What searches it: keyword, vector, "
         "{type: …}, or an object with put and delete.",

@@ -15,6 +15,7 @@ from axil_models import (
     ContextBlock,
     ContextQuery,
     Owner,
+    StoreLike,
     Turn,
     decoded_settings,
     owner_metadata,
@@ -75,7 +76,7 @@ class StoreMemory:
         store, label = self.store_of(self.config), self.context_label
         self.index = BlockIndex(self.config, store, "memories", label, owns=self.owns_store)
 
-    def store_of(self, config: Any) -> Any:
+    def store_of(self, config: Any) -> StoreLike:
         """Return the store that the settings name: an object, or the use of a component."""
         return config.store
 

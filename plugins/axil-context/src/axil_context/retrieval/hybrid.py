@@ -20,6 +20,7 @@ from axil_models import (
     ContextError,
     ContextProvider,
     ContextQuery,
+    ProviderLike,
     ProviderSettings,
     block_identity,
     blocks_of,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 class HybridConfig(ProviderSettings):
     """The retrievers whose findings are merged."""
 
-    providers: list[object] = Field(
+    providers: list[ProviderLike] = Field(
         min_length=1,
         description="Context providers: names, {type: …}, or objects.",
         json_schema_extra=refers_to("context"),

@@ -26,9 +26,12 @@ from axil_models import (
     ContextBlock,
     ContextError,
     Embedder,
+    EmbedderLike,
     Hit,
     ProviderSettings,
     Row,
+    Store,
+    StoreLike,
     StoreLost,
     block_data,
     block_key,
@@ -51,7 +54,7 @@ _LONGEST: Final = 200
 class IndexSettings(ProviderSettings):
     """The settings of all that keeps blocks in a store."""
 
-    embedder: Any = Field(
+    embedder: EmbedderLike = Field(
         "lexical",
         description="Makes vectors of texts: a name, {type: …}, or an object.",
         json_schema_extra=refers_to("embedders", default=["lexical"]),
@@ -65,7 +68,7 @@ class IndexSettings(ProviderSettings):
 class StoreSettings(IndexSettings):
     """The settings of what keeps blocks in a store that is named by its component."""
 
-    store: Any = Field(
+    store: StoreLike = Field(
         "memory",
         description="Keeps the vectors: a name, {type: …}, or an object.",
         json_schema_extra=refers_to("stores", default=["memory"]),
@@ -91,7 +94,7 @@ class BlockIndex:
     """
 
     def __init__(
-        self, settings: IndexSettings, store: Any, use: str, where: str, *, owns: bool = False
+        self, settings: IndexSettings, store: object, use: str, where: str, *, owns: bool = False
     ) -> None:
         """``store``: an object, or the use of a component; ``use``: what the blocks are
         (``documents``); ``where``: the provider, for errors; ``owns``: close an object, too.
@@ -107,7 +110,7 @@ class BlockIndex:
         self._one_at_a_time = threading.Lock()
 
     @property
-    def store(self) -> Any:
+    def store(self) -> Store:
         """The store; made when it is first used."""
         return self._store.get()
 
@@ -159,7 +162,7 @@ class BlockIndex:
         return [block for block in found if fits_filters(block.metadata, filters)][:top_k]
 
     async def newest(
-        self, top_k: int, filters: Mapping[str, Any], tags: Sequence[str]
+        self, top_k: int, filters: Mapping[str, object], tags: Sequence[str]
     ) -> list[ContextBlock]:
         """Return the listed blocks with the greatest marks, greatest first."""
         if top_k < 1 or not await self._opened():
@@ -178,7 +181,7 @@ class BlockIndex:
         return found[:top_k]
 
     async def marks(
-        self, tags: Sequence[str], filters: Mapping[str, Any] | None = None
+        self, tags: Sequence[str], filters: Mapping[str, object] | None = None
     ) -> Mapping[str, str]:
         """Return the marks of the rows that have all of ``tags`` and fit the filters, by id."""
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from pydantic import Field
 
@@ -12,8 +12,10 @@ from axil_models import (
     ContextBlock,
     ContextProvider,
     ContextQuery,
+    ProviderLike,
     ProviderSettings,
     Reranker,
+    RerankerLike,
     blocks_of,
     component_later,
     decoded_settings,
@@ -27,11 +29,11 @@ if TYPE_CHECKING:
 class RerankedConfig(ProviderSettings):
     """The provider whose blocks are ordered, and what orders them."""
 
-    provider: object = Field(
+    provider: ProviderLike = Field(
         description="The context provider: a name, {type: …}, or an object.",
         json_schema_extra=refers_to("context"),
     )
-    reranker: object = Field(
+    reranker: RerankerLike = Field(
         description="Scores the blocks: a name, {type: …}, or an object.",
         json_schema_extra=refers_to("rerankers"),
     )
@@ -75,7 +77,7 @@ class RerankedRetriever:
         return self._reranker.get()
 
     async def get_blocks(
-        self, query: ContextQuery, top_k: int = 8, *, ctx: Any = None
+        self, query: ContextQuery, top_k: int = 8, *, ctx: object = None
     ) -> list[ContextBlock]:
         """Return the blocks with the best scores; ``metadata["found_score"]`` is the provider's.
 

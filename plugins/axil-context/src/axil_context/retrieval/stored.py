@@ -24,6 +24,7 @@ from axil_models import (
     ContextBlock,
     ContextQuery,
     SingleFlight,
+    StoreLike,
     call_async,
     decoded_settings,
     with_provider,
@@ -74,7 +75,7 @@ class StoreRetriever:
         self._fresh_at = -1
         """``lost`` of the store at the time when all sources were in it."""
 
-    def store_of(self, config: Any) -> Any:
+    def store_of(self, config: Any) -> StoreLike:
         """Return the store that the settings name: an object, or the use of a component."""
         return config.store
 

@@ -20,6 +20,7 @@ from axil_models import (
     ContextBlock,
     ContextQuery,
     Embedder,
+    EmbedderLike,
     ProviderSettings,
     SingleFlight,
     block_key,
@@ -42,7 +43,7 @@ Entry = tuple[Key, tuple[ContextBlock, "array[float]"]]
 class VectorConfig(Sources, ProviderSettings):
     """The documents that are searched, and the embedder of their vectors."""
 
-    embedder: object = Field(
+    embedder: EmbedderLike = Field(
         "lexical",
         description="The embedder, which turns texts into vectors: a name, {type: …}, or an "
         "object.",

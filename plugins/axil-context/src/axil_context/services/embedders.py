@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from pydantic import Field
 
@@ -16,6 +16,10 @@ from axil_models import (
     service_config,
     valid_text,
 )
+
+if TYPE_CHECKING:
+    from axil.plugin import SecretLike
+    from axil_context.keywords import ServiceEmbedderKeywords
 
 
 class ServiceEmbedderConfig(ServiceConfig):
@@ -49,9 +53,9 @@ class ServiceEmbedder(Remote):
     def __init__(
         self,
         name: ServiceEmbedderConfig | str | None = None,
-        api_key: Any = None,
+        api_key: SecretLike | None = None,
         base_url: str | None = None,
-        **more: Any,
+        **more: Unpack[ServiceEmbedderKeywords],
     ) -> None:
         """Store the settings; the first call connects. Raises: ConfigError."""
         self.config: ServiceEmbedderConfig = service_config(

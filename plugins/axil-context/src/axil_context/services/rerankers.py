@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +16,8 @@ from axil_models import (
     FormatError,
     Json,
     Malformed,
+    Model,
+    ModelLike,
     Remote,
     Reply,
     Request,
@@ -30,6 +32,10 @@ from axil_models import (
     service_config,
     valid_text,
 )
+
+if TYPE_CHECKING:
+    from axil.plugin import SecretLike
+    from axil_context.keywords import ModelRerankerKeywords, ServiceRerankerKeywords
 
 _USUAL: Final[Mapping[str, Usual]] = {
     "": Usual(host="", keys=()),
@@ -76,9 +82,9 @@ class ServiceReranker(Remote):
     def __init__(
         self,
         name: ServiceRerankerConfig | str | None = None,
-        api_key: Any = None,
+        api_key: SecretLike | None = None,
         base_url: str | None = None,
-        **more: Any,
+        **more: Unpack[ServiceRerankerKeywords],
     ) -> None:
         """Store the settings; the first call connects. Raises: ConfigError."""
         self.config: ServiceRerankerConfig = service_config(
@@ -120,7 +126,7 @@ class ModelRerankerConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: Any = Field(
+    model: ModelLike = Field(
         description="Rates the texts: {type: …}, or an object.",
         json_schema_extra=refers_to("models"),
     )
@@ -138,7 +144,9 @@ class ModelReranker:
 
     Config = ModelRerankerConfig
 
-    def __init__(self, config: ModelRerankerConfig | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: ModelRerankerConfig | None = None, **settings: Unpack[ModelRerankerKeywords]
+    ) -> None:
         """``settings``: those of ``ModelRerankerConfig``. Raises: ConfigError."""
         self.config = decoded_settings(ModelRerankerConfig, config, settings)
         self._model = component_later("models", self.config.model, "the reranker's model")
@@ -149,11 +157,11 @@ class ModelReranker:
         return f"model/{getattr(self.model, 'name', type(self.model).__name__)}"
 
     @property
-    def model(self) -> Any:
+    def model(self) -> Model:
         """The model; made when it is first used."""
         return self._model.get()
 
-    async def rerank(self, query: str, texts: Sequence[str], /, ctx: Any = None) -> list[float]:
+    async def rerank(self, query: str, texts: Sequence[str], /, ctx: object = None) -> list[float]:
         """Return a score for each text, in their order, from 0 to 1.
 
         Raises: ModelError (AX660); ContextError (AX993): the answer does not rate each text.

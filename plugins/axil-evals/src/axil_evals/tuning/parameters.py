@@ -82,7 +82,7 @@ def digest_of(text: str) -> str:
 # ------------------------------------------------------------------ what a file has
 
 
-def parameters(data: Any) -> list[Parameter]:
+def parameters(data: object) -> list[Parameter]:
     """Return the parameters of a workflow file: instructions of agents, models, rounds.
 
     What is a variable (``${NAME}``) as a whole is set where the variable is, and is left out.

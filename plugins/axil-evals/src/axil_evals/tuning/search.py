@@ -42,6 +42,7 @@ from axil_evals.tuning.parameters import (
 )
 from axil_evals.tuning.proposals import propose
 from axil_journals import Journal
+from axil_models import ModelLike
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +53,11 @@ class Search:
     """Money for everything: trials, scorers, proposals."""
     tries: Any = ()
     """Candidates of one's own: a list of ``{node, key, values}``."""
-    models: Sequence[Any] = ()
+    models: Sequence[ModelLike] = ()
     """Models that are tried in each agent: names, or ``{type: …, …}``."""
     proposals: int = 3
     """The number of times that a model is asked for other instructions of an agent; 0: none."""
-    model: Any = None
+    model: ModelLike | None = None
     """The model that proposes, and that of judges that name none; None: the agent's own."""
     examples: Sequence[int] = (2, 4)
     """Numbers of cases of the training part that are tried as examples in the instructions."""
@@ -126,7 +127,7 @@ async def tune(
     *,
     journal: Journal | None = None,
     run_id: str = "",
-    registry: Any = None,
+    registry: object = None,
 ) -> Tuned:
     """Look for a variant of a workflow file that is better by a dataset.
 

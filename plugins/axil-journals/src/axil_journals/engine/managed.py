@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from axil import Question, Run
 from axil.plugin import JournalError
@@ -40,7 +39,7 @@ class ManagedRun(Run):
             await stored
         return not recorder.has_ended
 
-    async def take(self, answers: Sequence[Any]) -> bool:
+    async def take(self, answers: Sequence[object]) -> bool:
         """Add answers while the run is loaded, and wait until they are stored.
 
         Args:

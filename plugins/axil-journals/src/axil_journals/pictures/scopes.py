@@ -201,7 +201,7 @@ def _limit(scope: PlanScope, entry: str) -> str:
     )
 
 
-def use_label(use: Any, others: str = "function") -> str:
+def use_label(use: object, others: str = "function") -> str:
     """Name a component and the gist of its config: ``keyword: any ACCEPTED``, ``regex: ^OK``."""
     if not isinstance(use, ComponentRef):
         return str(getattr(use, "__name__", others)).replace("<lambda>", others)

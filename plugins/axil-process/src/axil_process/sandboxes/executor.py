@@ -7,7 +7,7 @@ other defaults: one firing per process, no variables of the environment, a sandb
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from pydantic import Field
 
@@ -73,7 +73,7 @@ class SandboxExecutor(ProcessExecutor):
 
         def __init__(
             self,
-            config: SandboxExecutorConfig | Mapping[str, Any] | None = None,
+            config: SandboxExecutorConfig | Mapping[str, object] | None = None,
             /,
             **settings: Unpack[SandboxExecutorKeywords],
         ) -> None: ...
@@ -94,7 +94,7 @@ class SandboxWrapper(ProcessWrapper):
 
         def __init__(
             self,
-            config: SandboxConfig | Mapping[str, Any] | None = None,
+            config: SandboxConfig | Mapping[str, object] | None = None,
             /,
             **settings: Unpack[SandboxWrapperKeywords],
         ) -> None: ...

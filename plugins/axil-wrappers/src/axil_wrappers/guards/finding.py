@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias
+
+from axil_models import Use, as_given
 
 
 class Span(NamedTuple):
@@ -39,6 +41,10 @@ class Guard(Protocol):
             ctx: the context of the body; a guard that asks a model asks it in a step.
         """
         ...
+
+
+GuardLike: TypeAlias = Annotated[Guard | Use, as_given]
+"""A guard, or the use of one."""
 
 
 def masked(text: str, spans: Sequence[Span]) -> str:

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from axil import ComponentRef, Context, Out, Question
 from axil.plugin import Body, NodeInfo, Task, check_time, isolate, make_component, refers_to, thaw
 from axil_wrappers.guards.errors import GuardTripped
-from axil_wrappers.guards.finding import Finding, Guard, masked
+from axil_wrappers.guards.finding import Finding, Guard, GuardLike, masked
 from axil_wrappers.inside import Around, Settings, Wrapper
 
 if TYPE_CHECKING:
@@ -26,20 +26,20 @@ Action = Literal["block", "mask", "ask", "repair"]
 class GuardedConfig(Settings):
     """The guards of a node."""
 
-    input: tuple[Any, ...] = Field(
+    input: tuple[GuardLike, ...] = Field(
         (),
         description="Guards of the payloads that a firing begins with.",
         json_schema_extra=refers_to("guards"),
     )
-    output: tuple[Any, ...] = Field(
+    output: tuple[GuardLike, ...] = Field(
         (), description="Guards of what the node gives.", json_schema_extra=refers_to("guards")
     )
-    tools: tuple[Any, ...] = Field(
+    tools: tuple[GuardLike, ...] = Field(
         (),
         description="Guards of the arguments of tool calls.",
         json_schema_extra=refers_to("guards"),
     )
-    results: tuple[Any, ...] = Field(
+    results: tuple[GuardLike, ...] = Field(
         (),
         description="Guards of the results of tool calls.",
         json_schema_extra=refers_to("guards"),
@@ -91,7 +91,7 @@ class Guarded(Wrapper[GuardedConfig]):
 
     def __init__(
         self,
-        config: GuardedConfig | Mapping[str, Any] | None = None,
+        config: GuardedConfig | Mapping[str, object] | None = None,
         /,
         **settings: Unpack[GuardedKeywords],
     ) -> None:

@@ -120,8 +120,9 @@ class OpenAIEmbedClient(EmbedClientBase):
         from axil_openai import OpenAIEmbedder
 
         del kwargs
-        settings = {"dimensions": self.dimensions} if self.dimensions else {}
-        embedder = OpenAIEmbedder(self.model, self.api_key, self.base_url or None, **settings)
+        embedder = OpenAIEmbedder(
+            self.model, self.api_key, self.base_url or None, dimensions=self.dimensions or None
+        )
         with ThreadPoolExecutor(1) as elsewhere:  # a loop may be running here
             return elsewhere.submit(lambda: asyncio.run(embedder.embed(texts))).result()
 
