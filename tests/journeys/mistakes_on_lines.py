@@ -260,7 +260,7 @@ typed("a short token", f"AXIL_SERVE_TOKEN=abc {SERVE}", 'token of "local"', "few
       "secrets.token_urlsafe(32)")  # fmt: skip
 typed("tokens that are no JSON", f"{SERVE} --tokens t.json", "t.json", "line 1 column 2",
       "Write a JSON file of callers", files={"t.json": "{ada"})  # fmt: skip
-typed("a right", f"{SERVE} --tokens t.json", '"ada"', "not valid", "a list of look, run, answer",
+typed("a right", f"{SERVE} --tokens t.json", '"ada"', "not valid", "a list of look, prompts, run",
       files={"t.json": '{"ada": {"env": "ADA", "rights": ["write"]}}'})  # fmt: skip
 typed("no token", "axil mcp serve flow.yaml --transport http --port 0", "--token-env",
       "AXIL_MCP_TOKEN is not set", "export AXIL_MCP_TOKEN=")  # fmt: skip

@@ -429,7 +429,10 @@ HINTS: dict[str, Hint] = {
         line="axil runs resume r",
         code=2,
         advice=r"Give leave again: add (--allow code)",
-        first=(("axil run raises.py:graph --input x --run-id r", 1),),
+        first=(
+            ("axil run raises.py:graph --input x --run-id r", 1),
+            ("echo graph.build\\(\\) >> raises.py", 0),
+        ),
         then=("touch mended",),
         source=("Give leave again",),
         shows="mended",
@@ -613,7 +616,7 @@ HINTS: dict[str, Hint] = {
         code=2,
         first=(("echo {} > a.json", 0),),
         advice=r"(axil eval run --out) writes one",
-        fill=(("run --out", "run cases.yaml brief.yaml --scorer exact --out a.json"),),
+        fill=(("run --out", "run brief.yaml cases.yaml --scorer exact --out a.json"),),
         source=("axil eval run --out writes",),
         shows="1 of 1",
     ),
@@ -968,6 +971,8 @@ OF_OTHERS = {
     "set_streaming_handler",
     "fail_node",
     "stop_run",
+    "idle_in_transaction_session_timeout",
+    "nexit_code",
 }
 """Options and settings of other programs, and words in lists of words."""
 
@@ -1001,6 +1006,8 @@ def test_every_setting_that_an_advice_names_is_there() -> None:
         for name in (
             getattr(node, "arg", None),
             getattr(node, "attr", None),
+            getattr(node, "name", None),
+            getattr(node, "value", None) if isinstance(node, ast.Constant) else None,
             node.id if isinstance(node, ast.Name) else None,
         )
     }
