@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import runpy
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -122,3 +124,30 @@ def test_a_condition_that_mixes_names_is_refused_with_its_edge():
     g.edge_to_exit(a, ["x"], when=lambda p, text: True)
     with pytest.raises(SpecError, match=r"AX162.*"):
         g.build()
+
+
+LATER = """
+import functools
+
+def plain(input: Later, attributes: Later) -> Later:
+    return {"got": [input["x"], attributes["a"]]}
+
+@functools.wraps(plain)
+def wrapped(*args, **named):
+    return plain(*args, **named)
+
+class Called:
+    def __call__(self, input: Later, attributes: Later) -> Later:
+        return plain(input, attributes)
+
+partial = functools.partial(plain)
+called = Called()
+"""
+"""Annotations by names that only type checkers know, which Python 3.14 reads when asked."""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="annotations are read at once")
+@pytest.mark.parametrize("name", ["plain", "wrapped", "partial", "called"])
+def test_a_function_may_be_annotated_with_what_only_type_checkers_know(name, tmp_path):
+    (tmp_path / "later.py").write_text(LATER)
+    assert given(runpy.run_path(str(tmp_path / "later.py"))[name]) == [7, 1]

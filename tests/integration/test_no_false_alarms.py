@@ -96,3 +96,28 @@ def test_nothing_is_proved_against_files_of_others():
     found = {str(file): checked(lambda file=file: load(file, **GIVEN)) for file in files}
     assert {name: alarms for name, (_, alarms) in found.items() if alarms} == {}
     assert sum(is_made for is_made, _ in found.values()) >= 20
+
+
+UNREADABLE = """
+from __future__ import annotations
+from typing import TypedDict
+from axil import RootGraph
+
+class Given(TypedDict):
+    n: Unheard
+
+def give(inputs: dict) -> Given:
+    given: Given = dict(inputs)
+    return given
+
+graph = RootGraph("g")
+graph.create_node(give, name="give")
+graph.edge_from_entry("give", ["n"])
+graph.edge_to_exit("give", ["n"])
+"""
+
+
+def test_nothing_is_said_of_a_function_whose_annotations_only_type_checkers_can_read(tmp_path):
+    (tmp_path / "flow.py").write_text(UNREADABLE)
+    graph = runpy.run_path(str(tmp_path / "flow.py"))["graph"]
+    assert check_workflow(graph.build, default_registry()).problems == ()

@@ -25,6 +25,7 @@ _SUBJECTS = {
         "kernel.joins": "Join",
         "kernel.plan": "Body Mode",
         "kernel.tokens": "Changes ENTRY EXIT Effects Task",
+        "signatures": "signature_of",
         "spec.graph": "kept_field local_field",
     },
     "Graphs as nodes": {

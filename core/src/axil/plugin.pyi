@@ -217,6 +217,7 @@ from axil.settings.wants import (
     noting_wants as noting_wants,
     refusals_of as refusals_of,
 )
+from axil.signatures import signature_of as signature_of
 from axil.spec.graph import (
     SURROUNDINGS as SURROUNDINGS,
     FromEnvironment as FromEnvironment,

@@ -9,6 +9,7 @@ import pytest
 
 from axil_chroma import ChromaRetriever, ChromaStore
 from axil_testing.kit import ContextKit, StoreKit
+from axil_testing.members import kit_cases, pass_kit
 
 if find_spec("chromadb") is None:
     pytest.skip("chromadb cannot be installed here", allow_module_level=True)
@@ -31,3 +32,8 @@ class TestRetriever(ContextKit):
 
     def make(self) -> Any:
         return ChromaRetriever(path=str(self.folder / "chroma"))
+
+
+@pytest.mark.parametrize(("kit", "why"), kit_cases("axil-chroma", "stores:chroma"))
+def test_the_store_passes_its_kit_without_a_line_of_code(kit, why):
+    pass_kit(kit, why)

@@ -6,6 +6,8 @@ import asyncio
 import enum
 import functools
 import json
+import runpy
+import sys
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 
@@ -174,6 +176,13 @@ def test_an_annotation_that_cannot_be_read_is_said():
 
     with pytest.raises(ToolError, match=r"AX657.*Unheard"):
         tool_of(f)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="annotations are read at once")
+def test_the_same_of_an_annotation_that_is_read_when_asked_for(tmp_path):
+    (tmp_path / "f.py").write_text("def f(a: Unheard): ...")
+    with pytest.raises(ToolError, match=r"AX657.*Unheard"):
+        tool_of(runpy.run_path(str(tmp_path / "f.py"))["f"])
 
 
 def test_effects_are_said_by_the_function_or_of_the_arguments():

@@ -32,6 +32,7 @@ from axil.kernel.plan import Body, Mode
 from axil.kernel.state import State
 from axil.kernel.tokens import Changes, Out, Task, new_tuple
 from axil.kernel.values import ATOMS, MISSING, isolate, type_of
+from axil.signatures import signature_of
 from axil.spec.graph import local_field
 
 Supply = Callable[[Task, Any], Any]
@@ -357,7 +358,7 @@ _ALSO = {"input": "inputs"}
 def _takes_any(call: Callable[..., object]) -> bool:
     """Return whether a callable takes ``*args``, or does not say what it takes."""
     try:
-        described = inspect.signature(call).parameters.values()
+        described = signature_of(call).parameters.values()
     except (TypeError, ValueError):  # written in C
         return True
     return any(p.kind is p.VAR_POSITIONAL for p in described)
@@ -422,15 +423,14 @@ def parameters_of(call: Callable[..., object]) -> dict[str, bool]:
 
 def _described(call: Callable[..., object]) -> Collection[inspect.Parameter]:
     try:
-        return inspect.signature(call).parameters.values()
+        return signature_of(call).parameters.values()
     except (TypeError, ValueError):
         return ()
 
 
 def _plain(call: Callable[..., object]) -> tuple[FunctionType, int] | None:
-    """Return a plain function, or that of a method, and how many of its parameters are bound: its
-    code is read in a tenth of the time of a signature.
-    """
+    """Return a plain function, or a method's, and how many parameters are bound."""
+    # its code is read in a tenth of the time of a signature
     function, bound = (call.__func__, 1) if isinstance(call, MethodType) else (call, 0)
     if type(function) is not FunctionType or function.__code__.co_argcount < bound:
         return None

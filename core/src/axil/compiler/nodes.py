@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 from axil.compiler.bodies import BodyRules, as_body, as_forward, parameters_of
 from axil.kernel.plan import Body
+from axil.signatures import signature_of
 
 _POSITIONS = ("inputs", "attributes", "memories", "tools", "retrievers", "node")
 
@@ -65,7 +65,7 @@ class CustomNode:
 def takes_name_first(kind: Any) -> bool:
     """Return whether a class takes its name as its first argument."""
     try:
-        return next(iter(inspect.signature(kind).parameters), "") == "name"
+        return next(iter(signature_of(kind).parameters), "") == "name"
     except (TypeError, ValueError):
         return False
 

@@ -8,13 +8,13 @@ the run.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from axil.kernel.tokens import ENTRY, Activation
 from axil.kernel.values import isolate
+from axil.signatures import signature_of
 
 if TYPE_CHECKING:
     import pluggy
@@ -127,9 +127,7 @@ class Observers:
                 if isinstance(other, Trusted):
                     calls.append(method)
                 else:
-                    taken = tuple(
-                        p for p in inspect.signature(method).parameters if p in parameters
-                    )
+                    taken = tuple(p for p in signature_of(method).parameters if p in parameters)
                     calls.append(
                         _guarded(method, taken, parameters, type(other).__name__, other, dropped)
                     )
@@ -169,7 +167,7 @@ def _of_all_parameters(
     call: Callable[..., object], taken: tuple[str, ...], parameters: tuple[str, ...]
 ) -> Callable[..., object]:
     """Return ``call``, which takes some of a hook's parameters, as a function of all of them."""
-    signature = inspect.signature(call).parameters.values()
+    signature = signature_of(call).parameters.values()
     positional = [each.name for each in signature if each.kind is not each.KEYWORD_ONLY]
     positions = tuple(parameters.index(name) for name in taken)
     if tuple(positional[: len(taken)]) != taken:

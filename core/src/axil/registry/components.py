@@ -6,13 +6,13 @@ the settings as arguments. Making one has no effects: it connects to nothing and
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
 from axil.errors import ConfigError, Problem, did_you_mean, format_names, refused_setting
 from axil.settings.excerpts import format_value
 from axil.settings.grants import current_grants
+from axil.signatures import signature_of
 from axil.spec.graph import Place
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ def _misfits(
 ) -> Iterator[Problem]:
     """Yield arguments that the constructor does not take, or lacks."""
     try:
-        parameters = inspect.signature(component).parameters.values()
+        parameters = signature_of(component).parameters.values()
     except (ValueError, TypeError):
         # a class written in C says nothing; it will refuse what it does not take
         return

@@ -31,6 +31,7 @@ from typing import Any, Final, cast, overload
 from axil.errors import InvalidValue, Problem, SpecError, did_you_mean
 from axil.kernel.state import APPEND, OVERWRITE, Reducer
 from axil.kernel.values import ATOMS, MISSING, Log, isolate
+from axil.signatures import signature_of
 
 Reduce = Callable[[Any, Any], object]
 
@@ -338,7 +339,7 @@ def takes_two(function: object) -> bool:
     if inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
         return False
     try:
-        inspect.signature(function).bind(None, None)
+        signature_of(function).bind(None, None)
     except ValueError:  # a built-in that does not tell
         return True
     except TypeError:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -14,7 +13,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from axil import ConfigError, Problem
-from axil.plugin import LoopLocal, Place, current_grants, granted, is_async, with_article
+from axil.plugin import (
+    LoopLocal,
+    Place,
+    current_grants,
+    granted,
+    is_async,
+    signature_of,
+    with_article,
+)
 from axil_models import (
     Emit,
     Model,
@@ -228,7 +235,7 @@ class Invoked:
 
     def _takes_names_only(self) -> bool:
         try:
-            parameters = inspect.signature(self.model.invoke).parameters
+            parameters = signature_of(self.model.invoke).parameters
         except (TypeError, ValueError):
             return False
         found = parameters.get("messages")

@@ -20,7 +20,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 from axil import Graph, GraphWarning
-from axil.plugin import NodeOptions, with_article
+from axil.plugin import NodeOptions, signature_of, with_article
 from axil_control.errors import ControlError
 from axil_files import match_path
 
@@ -267,7 +267,7 @@ def _names(functions: Iterable[Any]) -> set[str]:
     """Return the parameters of a function, and of the next one where it passes others on."""
     names: set[str] = set()
     for function in functions:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = signature_of(function).parameters.values()
         names |= {each.name for each in parameters}
         if all(each.kind is not inspect.Parameter.VAR_KEYWORD for each in parameters):
             break

@@ -6,7 +6,6 @@ the function's own name, because prompts use it.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
@@ -20,6 +19,7 @@ from axil.plugin import (
     format_names,
     install_advice,
     make_component,
+    signature_of,
 )
 from axil_models import Tool, is_toolset, tool_of
 
@@ -182,5 +182,5 @@ def prefixed(tools: Sequence[Tool], prefix: str | None, own: str = "") -> list[T
 async def tools_of(given: Any, ctx: Any) -> list[Tool]:
     """Return the tools of a set."""
     ask: Any = given.tools
-    several = await (ask(ctx=ctx) if "ctx" in inspect.signature(ask).parameters else ask())
+    several = await (ask(ctx=ctx) if "ctx" in signature_of(ask).parameters else ask())
     return [tool_of(each) for each in cast("Sequence[Any]", several)]

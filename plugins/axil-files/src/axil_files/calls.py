@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
+from axil.plugin import signature_of
 from axil_files.checkout import Checkout
 
 _CONTEXT: Final = "_context"
@@ -21,12 +22,13 @@ def adapted(function: Any, checkout: Checkout) -> Any:
     """Return a tool that is called as axil calls one; the function itself, if it is one already."""
     if not inspect.isfunction(function):
         return function
+    signature = signature_of(function)
     try:
         hints = typing.get_type_hints(function, include_extras=True)
-    except (NameError, TypeError, AttributeError):
-        hints = dict(function.__annotations__)  # what is wrong with them is told where it is used
+    except (NameError, TypeError, AttributeError):  # said where they are used
+        written = signature.parameters.values()
+        hints = {p.name: p.annotation for p in written if p.annotation is not p.empty}
     described = {name: _described(hint) for name, hint in hints.items()}
-    signature = inspect.signature(function)
     wants = _CONTEXT in signature.parameters
     if not wants and all(described[name] is hints[name] for name in hints):
         return function

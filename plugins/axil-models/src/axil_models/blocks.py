@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from axil.plugin import with_article
+from axil.plugin import signature_of, with_article
 from axil_models.context import ContextBlock, ContextQuery
 from axil_models.errors import ContextError
 from axil_models.parts import checked_part
@@ -36,7 +35,7 @@ def named_providers(providers: Sequence[object]) -> list[tuple[str, object]]:
 def takes_context(provider: Any) -> bool:
     """Return whether a provider is given the context of the firing."""
     try:
-        return "ctx" in inspect.signature(provider.get_blocks).parameters
+        return "ctx" in signature_of(provider.get_blocks).parameters
     except (TypeError, ValueError):  # its failure is named where it is asked
         return False
 
@@ -49,7 +48,7 @@ async def blocks_of(
     Raises: ContextError (AX658): it failed, or gave something else.
     """
     try:
-        takes = inspect.signature(provider.get_blocks).parameters
+        takes = signature_of(provider.get_blocks).parameters
         named: dict[str, Any] = {"top_k": top_k} if len(takes) > 1 else {}
         if "ctx" in takes:
             named["ctx"] = ctx

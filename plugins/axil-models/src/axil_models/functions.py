@@ -26,7 +26,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 
-from axil.plugin import Effects, with_article
+from axil.plugin import Effects, signature_of, with_article
 from axil_models.docstrings import Described, docstring_of
 from axil_models.errors import ToolError
 from axil_models.faults import validation_text, without_titles
@@ -198,7 +198,7 @@ def _named(given: object) -> str:
 
 def _shown(target: Any, bound: tuple[int, set[str]], name: str) -> dict[str, inspect.Parameter]:
     try:
-        signature = inspect.signature(target)
+        signature = signature_of(target)
     except (TypeError, ValueError) as error:
         message = f'the signature of the tool "{name}" cannot be read.'
         raise ToolError("AX657", message, "Wrap it in a function with annotations.") from error
@@ -346,4 +346,4 @@ async def tools_of(given: Sequence[Any], ctx: object = None) -> list[Tool]:
 
 @functools.lru_cache(maxsize=256)
 def _asks_for_ctx(function: Callable[..., object]) -> bool:
-    return CONTEXT in inspect.signature(function).parameters
+    return CONTEXT in signature_of(function).parameters

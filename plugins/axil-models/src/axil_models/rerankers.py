@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from axil.plugin import signature_of
 from axil_models.errors import ContextError
 
 
@@ -37,7 +37,7 @@ async def scores_of(
     if not texts:
         return []
     rerank: object = reranker.rerank
-    named = {"ctx": ctx} if "ctx" in inspect.signature(rerank).parameters else {}
+    named = {"ctx": ctx} if "ctx" in signature_of(rerank).parameters else {}
     given = list(await rerank(query, list(texts), **named))
     fits = [type(score) in (int, float) and math.isfinite(score) for score in given]
     if len(given) != len(texts) or not all(fits):

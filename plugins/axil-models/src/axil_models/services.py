@@ -5,7 +5,6 @@ No SDK is imported here.
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import re
@@ -27,6 +26,7 @@ from axil.plugin import (
     decode_config,
     keep_secret,
     note_own,
+    signature_of,
 )
 from axil_models.clients import Clients
 from axil_models.errors import ModelError, PartError
@@ -569,7 +569,7 @@ def sdk_arguments(settings: Mapping[str, object], known: frozenset[str]) -> dict
 
 def parameters_of_sdk(method: Callable[..., object]) -> frozenset[str]:
     """Return the arguments that a method of the SDK has."""
-    return frozenset(inspect.signature(method).parameters) - {"self"}
+    return frozenset(signature_of(method).parameters) - {"self"}
 
 
 def structure_prompt(structure: Structure) -> str:

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, cast
 
 from axil import CustomNode
+from axil.plugin import signature_of
 from masfactory.core.gate import Gate
 from masfactory.core.multimodal import FieldSpec, descriptions, field_specs
 from masfactory.core.store import opened
@@ -371,7 +372,7 @@ def count_of(function: Callable[..., Any], most: int, what: str, roles: str) -> 
 
     Raises: ValueError: none, or more than ``most``.
     """
-    parameters = inspect.signature(function).parameters.values()
+    parameters = signature_of(function).parameters.values()
     count = sum(each.kind is not inspect.Parameter.VAR_KEYWORD for each in parameters)
     if not 1 <= count <= most:
         raise ValueError(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
+from axil.plugin import signature_of
 from axil_control import (
     ControlError,
     Factory,
@@ -152,7 +153,7 @@ def _taken(cls: type) -> Callable[[str], bool]:
         made = base.__dict__.get("__init__")
         if made is None:
             continue
-        parameters = inspect.signature(made).parameters.values()
+        parameters = signature_of(made).parameters.values()
         names |= {each.name for each in parameters}
         if all(each.kind is not inspect.Parameter.VAR_KEYWORD for each in parameters):
             break

@@ -492,15 +492,14 @@ def _returned(function: object) -> Returned:
     """
     try:
         kind = typing.get_type_hints(function).get("return")
+        if not typing.is_typeddict(kind):
+            return None, {}, frozenset()
+        hints = typing.get_type_hints(kind)
     except (NameError, TypeError):
-        return None, {}, frozenset()
-    names = getattr(kind, "__annotations__", None)
-    if not typing.is_typeddict(kind) or names is None:
         return None, {}, frozenset()
     from pydantic import TypeAdapter
 
     types: dict[str, Any] = {}
-    hints = typing.get_type_hints(kind)
     for name, hint in hints.items():
         try:
             types[name] = TypeAdapter(hint).json_schema()

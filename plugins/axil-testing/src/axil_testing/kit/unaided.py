@@ -1,7 +1,7 @@
 """The lines that an author would write for a kit, where the component itself says enough for them.
 
-* A context provider that takes no texts knows those of its example; ``path`` and
-  ``folder`` of its config are where it keeps them.
+* ``path`` and ``folder`` of the config of a context provider or a store are where it keeps what it
+  is given; a provider that takes no texts knows those of its example.
 * A model adapter says in ``capabilities`` what its service speaks, as ``speaks_chat``, and is sent
   to a stub by ``base_url`` and ``api_key`` of its config; or that it asks none: ``offline``.
 """
@@ -69,6 +69,11 @@ def provider_lines(component: Any, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the lines that make a context provider in each test's folder, and the texts that it
     searches where the kit cannot give it its own.
     """
+    return {**store_lines(component, config), **_known_texts(component, config)}
+
+
+def store_lines(component: Any, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the line that makes a component in each test's folder."""
     kept = [name for name in _KEPT_IN if isinstance(config.get(name), str) and config[name]]
 
     def made(self: Any) -> Any:
@@ -76,7 +81,7 @@ def provider_lines(component: Any, config: Mapping[str, Any]) -> dict[str, Any]:
             component, {**config, **{name: str(self.folder / config[name]) for name in kept}}
         )
 
-    return {"make": made, **_known_texts(component, config)}
+    return {"make": made}
 
 
 def _known_texts(component: Any, config: Mapping[str, Any]) -> dict[str, Any]:

@@ -330,11 +330,12 @@ def _kit_for(
     it is not that of its kind.
     """
     try:
-        from axil_testing.kit.unaided import model_kit, provider_lines
+        from axil_testing.kit.unaided import model_kit, provider_lines, store_lines
 
         if kind == "models":
             return model_kit(component, config)
-        return kit_of(kind), provider_lines(component, config) if kind == "context" else {}, ""
+        lines = {"context": provider_lines, "stores": store_lines}.get(kind)
+        return kit_of(kind), lines(component, config) if lines else {}, ""
     except ModuleNotFoundError:  # what the kit is about is not installed
         return Kit, {}, ""
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, cast
 
-from axil.plugin import without_views
+from axil.plugin import signature_of, without_views
 from evofabric.core.factory.components import BaseComponent
 from evofabric.core.graph.streaming import (
     StreamCtx,
@@ -78,7 +78,7 @@ def _kind_of(node: Any) -> tuple[Callable[..., Any], bool, bool]:
     if isinstance(node, NodeBase):
         streams = isinstance(node, (SyncStreamNode, AsyncStreamNode))
     else:
-        streams = "stream_writer" in inspect.signature(called).parameters
+        streams = "stream_writer" in signature_of(called).parameters
     return called, streams, _waits(called)
 
 

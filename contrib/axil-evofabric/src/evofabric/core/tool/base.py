@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import Field, PrivateAttr
 
+from axil.plugin import signature_of
 from axil_models import tool_of
 from evofabric.absent import Unsupported
 from evofabric.core.factory import BaseComponent
@@ -31,7 +32,7 @@ def parse_callable_schema(
     """
     del more
     excluded = set(exclude_params or ())
-    signature = inspect.signature(function)
+    signature = signature_of(function)
     shown = [each for each in signature.parameters.values() if each.name not in excluded]
     told = tool_of(_narrowed(function, signature.replace(parameters=shown)))
     schema = {
@@ -123,7 +124,7 @@ class BaseTool(BaseComponent):
             kwargs["stream_writer"] = get_stream_writer()
         positional = [
             kwargs.pop(each.name)
-            for each in inspect.signature(self.func).parameters.values()
+            for each in signature_of(self.func).parameters.values()
             if each.kind is inspect.Parameter.POSITIONAL_ONLY and each.name in kwargs
         ]
         result = self.func(*positional, **kwargs)
