@@ -13,7 +13,10 @@ BUDGETS = {
     "spec": (931, 6),  # limits that hold those of what is around; digests; kinds; quick data
     "patterns": (515, 5),  # a bounded engine, schemas that use it, and types of settings
     "settings": (2270, 12),  # decoding, secrets, callers' own, grants and enforcement, policy
-    "registry": (922, 5),  # types; deprecations; metadata of distributions; extras; stray groups
+    "registry": (
+        923,
+        5,
+    ),  # types; deprecations; metadata; extras; stray groups; joins
     "contract": (2116, 12),  # types; secrets; what observers receive; hook plugins that do not fit
     "typed": (1450, 5),  # schemas of models, reducers, views of a typed state, known messages
     "compiler": (2804, 11),  # types; folding; fields of states and ends; formatters; shared bodies

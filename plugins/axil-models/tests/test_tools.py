@@ -287,3 +287,9 @@ def test_the_model_is_given_what_a_tool_returns():
     )
     assert tool_of(add).description == "Add.\n\nReturns int."
     assert tool_of(say).description == "Say."
+
+    def pick(text: str) -> object:
+        """Pick."""
+        return text
+
+    assert tool_of(pick).description == "Pick."  # what says nothing is not sent

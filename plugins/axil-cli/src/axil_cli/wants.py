@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from axil import AxilError, ConfigError, Problem, Workflow
 from axil.plugin import Want, noting_wants, refusals_of
@@ -33,7 +32,7 @@ def opened(
     return _usable(made, refusals_of(wants)), allow
 
 
-def opened_for_many(session: Session, target: str, **reading: Any) -> Workflow:
+def opened_for_many(session: Session, target: str, **reading: object) -> Workflow:
     """Return the workflow that a target names, for runs to come, each of which may bring leave of
     its own: what is asked for when it is used, and missing here, is reported as a warning.
 

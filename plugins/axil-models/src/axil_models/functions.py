@@ -148,7 +148,7 @@ def _type_text(hint: Any) -> str:
     """Return an annotation as one writes it; nothing for text, and for what says nothing."""
     if typing.get_origin(hint) is typing.Annotated:
         hint = typing.get_args(hint)[0]
-    if hint in (None, type(None), str, Any):
+    if hint in (None, type(None), str, Any, object):
         return ""
     text = hint.__name__ if inspect.isclass(hint) and not typing.get_args(hint) else repr(hint)
     return re.sub(r"[\w.]*\.(?:<locals>\.)?(\w+)", r"\1", text)

@@ -76,7 +76,7 @@ class LaterComponent:
         """
         self._kind, self._given, self._where = kind, given, where
         self._grants, self._making = current_grants(), threading.Lock()
-        self._made: Any = None
+        self._made: object = None
         if self._grants is not None:
             component_of(kind, given, where)
 
@@ -87,7 +87,7 @@ class LaterComponent:
                 self._made = component_of(self._kind, self._given, self._where)
             return self._made
 
-    def release(self, *, owns: bool = False) -> Callable[[], Any] | None:
+    def release(self, *, owns: bool = False) -> Callable[[], object] | None:
         """Forget what was made, and return what closes it; None: nothing does.
 
         ``owns``: close an object, too, and not only what was made by name.
