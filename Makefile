@@ -110,7 +110,7 @@ thorough: $(STAMP)
 	$(BIN)/python benchmarks/cluster.py --runs 200
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -o faulthandler_timeout=6000 benchmarks/test_cluster.py benchmarks/test_soak.py
 	if command -v npm > /dev/null; then npm install --silent --no-audit --no-fund --prefix $(VENV)/azurite "azurite@3"; fi
-	AXIL_AZURITE="$(VENV)/azurite/node_modules/.bin/azurite-blob" $(BIN)/python -m pytest plugins/axil-journals/tests/engine/test_objects.py
+	AXIL_AZURITE="$(CURDIR)/$(VENV)/azurite/node_modules/.bin/azurite-blob" $(BIN)/python -m pytest plugins/axil-journals/tests/engine/test_objects.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-serve/tests/test_ends.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-plugins/tests/builds -k within_its_size
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-plugins/tests/test_scaffold.py
@@ -145,7 +145,7 @@ ROUTES    := $(VENV)/routes
 routes: $(STAMP)
 	$(PYTHON) -m venv $(ROUTES)
 	if $(ROUTES)/bin/python -m pip install --quiet "schemathesis>=4.0"; then \
-		AXIL_SCHEMATHESIS="$(ROUTES)/bin/schemathesis" $(BIN)/python -m pytest -o faulthandler_timeout=3000 plugins/axil-serve/tests/test_schema.py; \
+		AXIL_SCHEMATHESIS="$(CURDIR)/$(ROUTES)/bin/schemathesis" $(BIN)/python -m pytest -o faulthandler_timeout=3000 plugins/axil-serve/tests/test_schema.py; \
 	else echo "Schemathesis cannot be installed: the routes are passed over"; fi
 
 # Temporal's development server, killed in the middle of runs, where its program can be installed.
