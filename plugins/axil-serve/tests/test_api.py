@@ -73,6 +73,19 @@ def test_an_answer_resumes_a_run_that_asks(client):
     assert ended(client, run_id)["output"] == {"decision": "5: yes"}
 
 
+def test_the_error_of_a_paused_run_says_how_to_answer_it_here(client):
+    run_id = started(client, workflow="refund", input={"amount": 5})
+    while (run := asked(client, run_id))["status"] != "paused":
+        pass
+    way = f"/v1/runs/{run_id}/answers"
+    assert run["error"] == f"AX404 1 open question(s): Refund 5? Answer with POST {way}."
+    [end] = [e for e in client.get(f"/v1/runs/{run_id}/steps").json()["steps"] if e.get("error")]
+    assert end["error"] == "AX404 1 open question(s): Refund 5?"
+    given = {run["questions"][0]["id"]: "yes"}
+    assert client.post(way, json={"answers": given}).status_code == 202
+    assert ended(client, run_id)["error"] == ""
+
+
 def test_a_cancelled_run_is_resumed(client):
     run_id = started(client, workflow="refund", input={"amount": 5})
     asked(client, run_id)
