@@ -1032,3 +1032,28 @@ def test_an_unknown_option_of_a_graph_is_answered_with_the_one_that_is_meant():
     for kind in (Graph, RootGraph, Loop):
         with pytest.raises(ConfigError, match=r'takes no "atributes"\. Did you mean'):
             kind("g", atributes={"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("method", "wrong", "meant"),
+    [
+        ("create_edge", "wehn", 'Did you mean "when"?'),
+        ("edge_to_exit", "proces", 'Did you mean "process"?'),
+        ("create_router", "gruop", 'Did you mean "group"?'),
+        ("set_cycle_limit", "at_limits", 'Did you mean "at_limit"?'),
+        ("create_edge", "xyz", "It takes carry, formatter"),
+    ],
+)
+def test_an_unknown_keyword_of_a_method_is_answered_with_the_one_that_is_meant(
+    method, wrong, meant
+):
+    g = RootGraph("g")
+    a, b = g.create_node(CustomNode, "a"), g.create_node(CustomNode, "b")
+    given = (a,) if method == "edge_to_exit" else (a, b)
+    with pytest.raises(ConfigError) as caught:
+        getattr(g, method)(*given, **{wrong: None})
+    assert f'{method.replace("edge_to_exit", "create_edge")} takes no "{wrong}". ' in str(
+        caught.value
+    )
+    assert meant in str(caught.value)
+    assert list(g.to_spec().edges) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -619,6 +620,21 @@ def test_a_body_may_ask_what_was_allowed_and_where_it_may_work(tmp_path):
         "here": True,
     }
     assert run(one(body)).output == {"code": False, "here": False}
+
+
+def test_a_workspace_may_be_given_as_text_and_what_is_no_path_is_refused_at_once():
+    seen = []
+
+    async def body(task, ctx):
+        seen.append(ctx.workspace)
+        return Out({})
+
+    flow = one(body)
+    assert run(flow, workspace="some/folder").status == "done"
+    assert seen == [Path("some/folder")]
+    with pytest.raises(TypeError, match="workspace: expected an object with joinpath, found 5"):
+        run(flow, workspace=5)
+    assert len(seen) == 1
 
 
 def test_what_a_node_keeps_is_its_own_and_gone_with_the_run():

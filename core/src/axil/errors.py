@@ -30,9 +30,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Literal, ParamSpec
+from typing import Literal, ParamSpec, TypeVar
 
 P = ParamSpec("P")
+T = TypeVar("T")
 Severity = Literal["error", "warning"]
 
 
@@ -374,10 +375,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def refused_setting(
-    component: type, settings: Collection[str], error: BaseException
+    component: Callable[..., object], settings: Collection[str], error: BaseException
 ) -> tuple[str, set[str]] | None:
-    """Return the setting that a constructor refused with a TypeError, and those that it takes, its
-    bases' included where it has ``**options``; None: the error is about something else.
+    """Return the setting that a constructor or a method refused with a TypeError, and those that
+    it takes, those of a class's bases included where it has ``**options``; None: the error is about
+    something else.
     """
     import inspect
     import re
@@ -387,36 +389,38 @@ def refused_setting(
         return None
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     known: set[str] = set()
-    for base in component.__mro__[:-1]:
-        if "__init__" in vars(base):
-            parameters = inspect.signature(vars(base)["__init__"]).parameters.values()
-            known |= {each.name for each in parameters if each.kind in named}
-            if not any(each.kind is each.VAR_KEYWORD for each in parameters):
-                break
+    bases = component.__mro__[:-1] if isinstance(component, type) else ()
+    makers = (vars(base)["__init__"] for base in bases if "__init__" in vars(base))
+    for call in makers if bases else (component,):
+        parameters = inspect.signature(call).parameters.values()
+        known |= {each.name for each in parameters if each.kind in named}
+        if not any(each.kind is each.VAR_KEYWORD for each in parameters):
+            break
     return None if found[1] in known else (found[1], known - {"self"})
 
 
-def takes_no(component: type, key: str, known: Collection[str]) -> tuple[str, str]:
-    """Return the message and the hint about a setting that a constructor refused."""
+def takes_no(component: Callable[..., object], key: str, known: Collection[str]) -> tuple[str, str]:
+    """Return the message and the hint about a setting that a constructor or a method refused."""
     hint = did_you_mean(key, known) or f"It takes {format_names(sorted(known), 20)}."
     return f'{component.__name__} takes no "{key}".', hint
 
 
-def naming_unknown(make: Callable[P, None]) -> Callable[P, None]:
-    """Return a constructor as one whose error names an unknown setting and what may be meant.
+def naming_unknown(make: Callable[P, T]) -> Callable[P, T]:
+    """Return a constructor, or a method, as one whose error names an unknown setting and what may
+    be meant.
 
     Raises: ConfigError (AX130).
     """
 
     @wraps(make)
-    def named(*args: P.args, **settings: P.kwargs) -> None:
+    def named(*args: P.args, **settings: P.kwargs) -> T:
         try:
-            make(*args, **settings)
+            return make(*args, **settings)
         except TypeError as error:
-            kind = type(args[0])
-            if (stranger := refused_setting(kind, settings, error)) is None:
+            of = type(args[0]) if make.__name__ == "__init__" else make
+            if (stranger := refused_setting(of, settings, error)) is None:
                 raise
-            raise ConfigError(Problem("AX130", "", *takes_no(kind, *stranger))) from error
+            raise ConfigError(Problem("AX130", "", *takes_no(of, *stranger))) from error
 
     return named
 

@@ -225,3 +225,17 @@ def test_a_status_that_no_run_has_is_refused(axil, begun):
         assert refused.code == 2
         assert "invalid choice: 'faild'" in refused.err
         assert axil("runs", doing, "--status", "failed", "--status", "parked").code == 0
+
+
+def test_ways_to_continue_with_other_plugins_name_leave_where_files_have_changed(axil, begun):
+    file = begun()
+    run = next(each for each in recorded() if each.kind == "run").data
+    pins = {name: {**pin, "version": "0.0.1"} for name, pin in run["pins"].items()}
+    store("old", {"pins": pins})
+    refused = axil("runs", "answer", "old", "5")
+    assert "AX524" in refused.err
+    assert "axil runs resume old --migrate\n" in refused.err
+    assert "--allow" not in refused.err
+    file.write_text(file.read_text("utf-8").replace('"dry"', '"wet"'), "utf-8")
+    refused = axil("runs", "answer", "old", "5")
+    assert "axil runs resume old --migrate --allow code\n" in refused.err

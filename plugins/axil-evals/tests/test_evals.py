@@ -541,4 +541,5 @@ def test_the_command_evaluates_compares_and_keeps(typed, tmp_path):
     assert "lacks 'A'" in said
     code, said = typed("eval", "compare", "none.json", "a.json")
     assert code == 2
-    assert "AX970" in said
+    assert "AX970 none.json: the report cannot be read: No such file" in said
+    assert "axil eval run … --out none.json writes one." in said

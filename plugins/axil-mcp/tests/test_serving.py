@@ -464,7 +464,7 @@ def test_a_workflow_is_a_prompt_and_a_resource_and_its_files_are_resources(tmp_p
     (tmp_path / "secret.txt").write_text("other")
 
     async def main() -> None:
-        server = WorkflowServer({"write": graph.build()}, serving=Serving(workspace=tmp_path))
+        server = WorkflowServer({"write": graph.build()}, serving=Serving(workspace=str(tmp_path)))
         async with Client(server.server) as client:
             [prompt] = (await client.list_prompts()).prompts
             assert [(each.name, each.required) for each in prompt.arguments] == [("note", True)]

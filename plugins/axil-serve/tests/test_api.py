@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from contextlib import aclosing, closing
 
 from axil import Activation, Context, RootGraph
@@ -71,6 +72,34 @@ def test_an_answer_resumes_a_run_that_asks(client):
     right = client.post(f"/v1/runs/{run_id}/answers", json={"answers": {question["id"]: "yes"}})
     assert right.status_code == 202
     assert ended(client, run_id)["output"] == {"decision": "5: yes"}
+
+
+def test_a_message_of_an_error_does_not_repeat_its_id(client):
+    stray = {"authorization": "Bearer no"}
+    for answer in (
+        client.get("/v1/runs/none"),
+        client.get("/v1/nothing"),
+        client.get("/v1/runs", headers=stray),
+        client.post("/v1/runs", json={"workflow": "none"}),
+        client.post("/v1/runs", json={"workflow": "greeting", "nothing": 1}),
+        client.post("/v1/chat/completions", json={"model": "none", "messages": []}),
+    ):
+        error = answer.json()["error"]
+        assert re.match(r"AX\d{3}$", error["id"]), error
+        assert not re.match(r"AX\d{3}", error["message"]), error
+
+
+def test_the_error_of_a_paused_run_says_how_to_answer_it_here(client):
+    run_id = started(client, workflow="refund", input={"amount": 5})
+    while (run := asked(client, run_id))["status"] != "paused":
+        pass
+    way = f"/v1/runs/{run_id}/answers"
+    assert run["error"] == f"AX404 1 open question(s): Refund 5? Answer with POST {way}."
+    [end] = [e for e in client.get(f"/v1/runs/{run_id}/steps").json()["steps"] if e.get("error")]
+    assert end["error"] == "AX404 1 open question(s): Refund 5?"
+    given = {run["questions"][0]["id"]: "yes"}
+    assert client.post(way, json={"answers": given}).status_code == 202
+    assert ended(client, run_id)["error"] == ""
 
 
 def test_a_cancelled_run_is_resumed(client):
@@ -410,7 +439,7 @@ def test_a_run_whose_graph_is_not_served_here_is_refused_in_words_by_every_way(j
         for path, request in ways.items():
             answer = client.post(path, **request)
             assert answer.status_code == (200 if "a2a" in path else 409), path
-            assert "AX542 the run's workflow is not served here." in answer.text, path
+            assert "the run's workflow is not served here." in answer.text, path
         assert client.get(f"/v1/runs/{run_id}").json()["status"] == "paused"
         assert client.get(f"/v1/runs/{run_id}/plan").json()["plan"] is None
         [question] = client.get(f"/v1/runs/{run_id}").json()["questions"]

@@ -341,6 +341,17 @@ def test_the_command_works_off_what_was_submitted_without_temporal_and_by_trigge
     assert names >= {"one", "minute", "hour", "files"}
 
 
+@pytest.mark.parametrize("option", ["--objects", "--queues"])
+def test_a_worker_is_refused_options_of_the_local_engine(tmp_path, monkeypatch, capsys, option):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
+    (tmp_path / "queues.toml").write_text("[small]\nconcurrency = 1\n")
+    given = {"--objects": tmp_path.as_uri(), "--queues": "queues.toml"}[option]
+    run = ["worker", "--engine", "temporal", "--journal", "j", option, given, "--drain"]
+    assert main(run) == 2
+    assert f'AX700 {option}: the engine "temporal" has no' in capsys.readouterr().err
+
+
 @pytest.mark.skipif(not LONG, reason="a server that is killed takes a while: make thorough")
 def test_a_killed_server_and_a_killed_worker_lose_nothing_and_repeat_nothing_completed(
     server: Server, tmp_path: Path, monkeypatch

@@ -445,6 +445,7 @@ class Graph:
             hint = did_you_mean(strangers[0], there) or f"Available: {format_names(sorted(there))}."
             raise self.error("AX170", message, hint)
 
+    @naming_unknown
     def create_edge(
         self,
         sender: object,
@@ -518,6 +519,7 @@ class Graph:
         """Add several edges: ``(sender, receiver)`` or ``(sender, receiver, keys)`` each."""
         return [self.create_edge(*edge) for edge in edges]
 
+    @naming_unknown
     def create_router(
         self,
         sender: object,
@@ -542,11 +544,7 @@ class Graph:
             for target in targets
         ]
         name = f"{source}?{sum(1 for r in self._routers.values() if r.source == source)}"
-        self._routers[name] = RouterSpec(
-            source=source,
-            targets=tuple(ends),
-            ask=ask,
-        )
+        self._routers[name] = RouterSpec(source=source, targets=tuple(ends), ask=ask)
         return [
             self.add_edge(
                 EdgeSpec(
@@ -570,6 +568,7 @@ class Graph:
         """Add an edge to the graph's exit."""
         return self.create_edge(sender, EXIT, keys, **more)
 
+    @naming_unknown
     def set_cycle_limit(
         self, entry: object, rounds: int | None, at_limit: Literal["limited", "exit"] = "limited"
     ) -> None:

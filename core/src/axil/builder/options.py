@@ -98,7 +98,7 @@ class ResumeOptions(TypedDict, total=False):
     clock: Clock | None
     limits: Limits | None
     deps: object
-    workspace: Path | None
+    workspace: str | Path | None
     allow: frozenset[str]
     executor: Executor | None
     threads: int

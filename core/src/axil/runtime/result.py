@@ -45,6 +45,7 @@ _METHODS = {
     "hooks": "hook",
     "executor": "execute",
     "journal": "entries",
+    "workspace": "joinpath",
 }
 """An attribute of each option that is an object."""
 
@@ -89,6 +90,7 @@ class Options:
     """None: the graph's own."""
     deps: object = None
     workspace: Path | None = None
+    """A text is taken as a path."""
     allow: frozenset[str] = frozenset()
     """Actions that files may do: ``code``. An unknown word is a ConfigError (AX136)."""
     executor: Executor | None = None
@@ -99,12 +101,15 @@ class Options:
     """Bodies that may block at the same time, in threads of the run's own."""
 
     def __post_init__(self) -> None:
-        limits: object = self.limits
-        if isinstance(limits, Mapping):
+        if isinstance(self.limits, Mapping):
             raise TypeError("limits: expected Limits, found a mapping. Write Limits(firings=3).")
         if isinstance(self.journal, (str, os.PathLike)):
             hint = f'SqliteJournal("{self.journal}") of axil-sqlite, or a MemoryJournal().'
             raise TypeError(f"journal: expected a journal, found a path. Give {hint}")
+        if isinstance(self.workspace, str):
+            from pathlib import Path
+
+            object.__setattr__(self, "workspace", Path(self.workspace))
         for name, has in _METHODS.items():
             given = getattr(self, name)
             if given is not None and not hasattr(given, has):

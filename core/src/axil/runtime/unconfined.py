@@ -1,6 +1,4 @@
-"""Objects that a run's caller gave, used outside of the confinement of the run's file: journal,
-channel, observers, clock, executor.
-"""
+"""Objects of a run's caller, used outside of the confinement of the run's file."""
 
 from __future__ import annotations
 
@@ -8,7 +6,6 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from axil.contract.observers import OBSERVER_HOOKS, Observers
@@ -62,7 +59,7 @@ def unconfined_options(options: Options, grants: Grants) -> Options:
     The run's workspace is open to the file's components.
     """
     if options.workspace is not None:
-        grants.declared.folders.add(str(Path(options.workspace).resolve()))
+        grants.declared.folders.add(str(options.workspace.resolve()))
     return replace(
         options,
         channel=unconfined(options.channel),

@@ -284,9 +284,8 @@ class Runs:
                 return watched(job, folder, options, session)
             except JournalError as error:
                 pins = recorded_graph(entries).get("pins", {})
-                way = partial(
-                    record.way_on, session=session, options=options, leave=record.leave_of(kept)
-                )
+                leave = record.leave_of if record.changed(kept) else record.needed_leave
+                way = partial(record.way_on, session=session, options=options, leave=leave(kept))
                 for line in _advice(error, run_id, _requirements(pins, workflow.pins), way):
                     session.tell(line)
                 raise

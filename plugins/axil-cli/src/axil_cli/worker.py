@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -15,7 +16,7 @@ from urllib.parse import quote
 from axil import Workflow, run_sync
 from axil.plugin import EngineError
 from axil_cli.arguments import add_shared_arguments
-from axil_cli.command import Exit, Session
+from axil_cli.command import Exit, Session, misuse
 from axil_cli.folder import RUNS
 from axil_cli.logs import log_as_json
 from axil_cli.probes import answered_probes
@@ -101,6 +102,10 @@ class Worker:
             return session.reopened(origin, header.get("allow", allow))
 
         make = session.registry.resolve("engines", options.engine, "--engine")
+        for name in ("queues", "objects"):  # what not every engine has
+            if getattr(options, name) and name not in inspect.signature(make).parameters:
+                message = f'the engine "{options.engine}" has no {name}.'
+                raise misuse(f"--{name}", message, "Leave the option out, or use --engine local.")
         queues = () if options.queues is None else read_queues(options.queues)
         journal = session.journal(options, "axil worker")
         try:
@@ -111,7 +116,7 @@ class Worker:
                 around=session.around,
                 leave=session.granted,
                 loaded=options.concurrency,
-                **({"queues": queues} if queues else {}),  # of the local engine
+                **({"queues": queues} if queues else {}),
                 **_folders(options, journal),
                 allow=allow,
             )

@@ -18,6 +18,7 @@ from axil_evals.errors import EvalError
 from axil_evals.evaluation import Plan, Report, evaluate
 from axil_evals.rendering import WRITERS, comparison_text
 from axil_evals.targets import KeptTarget, Target, WorkflowTarget, case_of_run
+from axil_files import like_file
 
 KEPT = "kept"
 """The target that stands for runs of a journal."""
@@ -162,5 +163,7 @@ def _read(path: str) -> Report:
     try:
         data = json.loads(Path(path).read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise EvalError("AX970", f"the report cannot be read: {error}.", where=path) from None
+        message = f"the report cannot be read: {getattr(error, 'strerror', None) or error}."
+        hint = like_file(path, f"axil eval run … --out {path} writes one.")
+        raise EvalError("AX970", message, hint, path) from None
     return Report.of(cast("dict[str, Any]", data) if isinstance(data, dict) else {}, path)

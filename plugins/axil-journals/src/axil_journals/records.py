@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 
-from axil import Activation, NodeFailed, Options, Result, Schema, State
+from axil import Activation, NodeFailed, Options, Result, RunPaused, Schema, State
 from axil.driver import (
     KEPT,
     CycleRun,
@@ -190,6 +191,8 @@ def ending(result: Result, state: State, thread: str, before: Mapping[str, Any])
     data: dict[str, Any] = {"status": result.status}
     if result.error is not None:
         data["error"] = str(result.error)
+    if isinstance(result.error, RunPaused):  # its hint is for runs without a journal
+        data["error"] = str(replace(result.error.problem, hint=""))
     if isinstance(result.error, NodeFailed):
         data["failures"] = [
             {"node": each.path, "error": str(each), "place": each.place}

@@ -101,7 +101,7 @@ def links_of(run_id: str, folder: Path | None) -> Iterator[Any]:
         )
 
 
-def contents_of(uri: str, tools: Mapping[str, Served], workspace: Path | None) -> Any:
+def contents_of(uri: str, tools: Mapping[str, Served], workspace: str | Path | None) -> Any:
     """Return the contents of a resource; None: there is none of this address.
 
     A file is given only from inside the folder of its run, and not through a link out of it.
@@ -117,7 +117,7 @@ def contents_of(uri: str, tools: Mapping[str, Served], workspace: Path | None) -
     run_id, _, path = uri.removeprefix(_RUNS).partition("/")
     if workspace is None or not uri.startswith(_RUNS) or not run_id.isalnum() or not path:
         return None
-    folder = (workspace / run_id).resolve()
+    folder = Path(workspace, run_id).resolve()
     file = (folder / unquote(path)).resolve()
     if not file.is_relative_to(folder) or not file.is_file():
         return None

@@ -76,7 +76,7 @@ class Serving:
     keep_seconds: float = 3600.0
     """The seconds that a run waits for an answer."""
     hooks: Any = None
-    workspace: Path | None = None
+    workspace: str | Path | None = None
     """The folder in which each run gets a folder of its own; None: runs have none."""
     journal: Any = None
     """The journal of runs; None: those that wait are kept in memory."""
@@ -383,7 +383,7 @@ class WorkflowServer:
     def _folder(self, run_id: str) -> Path | None:
         if self.serving.workspace is None:
             return None
-        folder = self.serving.workspace / run_id
+        folder = Path(self.serving.workspace, run_id)
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 

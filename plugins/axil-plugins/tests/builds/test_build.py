@@ -398,7 +398,9 @@ def settings(tmp_path: Path, text: str, flow: object = TWO) -> Settings:
             '[limits]\ndeny = ["Pydantic_Core"]',
             "AX744 limits.deny: pydantic-core would be in the build: axil",
         ),
+        ('[limits]\ndeny = ["pydantic_core"]', ". Remove what requires it, or take it out of the"),
         ("[limits]\nmax_distributions = 3", "distributions; the limit is 3"),
+        ("[limits]\nmax_distributions = 3", ". Raise the limit, or remove nodes or plugins that"),
         (
             '[plugins]\ninclude = ["no-such-plugin"]',
             "AX741 plugins.include: not installed: no-such-plugin",
@@ -515,7 +517,9 @@ def test_a_build_that_fails_its_dry_run_and_is_too_large_is_not_shipped(tmp_path
         build(settings(tmp_path, text, flow), Registry(Policy()), tmp_path / "out")
     failed, large = map(str, caught.value.problems)
     assert failed.startswith("AX743 verify: flow.json: the dry run fails")
-    assert re.match(r"AX744 limits\.max_mb: it is \d+\.\d MB; the limit is 1\.", large)
+    assert re.match(
+        r"AX744 limits\.max_mb: it is \d+\.\d MB; the limit is 1\. Raise the limit", large
+    )
     assert not (tmp_path / "out").exists()
 
 

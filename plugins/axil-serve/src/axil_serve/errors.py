@@ -24,9 +24,10 @@ def error_data(
 ) -> dict[str, Any]:
     """Return the body of an answer with an error, as OpenAI's clients read it too.
 
-    ``where``: the parameter that is wrong.
+    ``message``: shown without the id that it begins with. ``where``: the parameter that is wrong.
     """
-    shown = {"id": id, "message": message, "type": type, "code": id, "param": where or None}
+    said = message.removeprefix(f"{id} ")
+    shown = {"id": id, "message": said, "type": type, "code": id, "param": where or None}
     return {"error": shown}
 
 

@@ -315,6 +315,8 @@ class RunService:
         data["questions"] = [question_for(each, caller.rights) for each in data["questions"]]
         if info.status == "paused" and caller.rights.isdisjoint({"answer", "prompts"}):
             data["error"] = ""  # it has the questions
+        elif info.status == "paused" and data["error"] and "answer" in caller.rights:
+            data["error"] += f" Answer with POST /v1/runs/{run_id}/answers."
         if "prompts" not in caller.rights and isinstance(data["output"], dict):
             data["output"] = shared_fields(cast("dict[str, Any]", data["output"]))
         return data

@@ -244,6 +244,7 @@ def _admitted(distributions: Mapping[str, str], settings: Settings) -> None:
             "AX744",
             "limits.deny",
             f"{name} would be in the build: {' → '.join(chain(name, distributions))}.",
+            "Remove what requires it, or take it out of the list.",
         )
         for name in denied
     ]
@@ -252,7 +253,8 @@ def _admitted(distributions: Mapping[str, str], settings: Settings) -> None:
             f"{len(distributions)} distributions; the limit is {limits.max_distributions}: "
             f"{', '.join(distributions)}."
         )
-        problems.append(Problem("AX744", "limits.max_distributions", message))
+        hint = "Raise the limit, or remove nodes or plugins that require them."
+        problems.append(Problem("AX744", "limits.max_distributions", message, hint))
     if problems:
         raise ConfigError(problems)
 

@@ -118,5 +118,6 @@ def _faults(found: Mapping[str, Any], settings: Settings, wheels: Sequence[Wheel
     most = settings.limits.max_mb
     if most is not None and found["bytes"] > most * 1e6:
         message = f"it is {found['bytes'] / 1e6:.1f} MB; the limit is {most:g}."
-        problems.append(Problem("AX744", "limits.max_mb", message))
+        hint = "Raise the limit, or remove nodes or plugins that require much."
+        problems.append(Problem("AX744", "limits.max_mb", message, hint))
     return problems

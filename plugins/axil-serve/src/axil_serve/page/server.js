@@ -23,7 +23,7 @@ export class Server {
     const answer = await fetch(`v1${path}`, { ...options, headers, cache: "no-store" })
     if (!answer.ok) {
       const found = await answer.json().catch(() => ({}))
-      throw new Refused(answer.status, found.error ? found.error.message : answer.statusText)
+      throw new Refused(answer.status, found.error ? `${found.error.id} ${found.error.message}` : answer.statusText)
     }
     return answer
   }
