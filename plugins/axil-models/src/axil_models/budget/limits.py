@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, cast
 
 from axil import LimitReached, Limits, Problem, SpecError
 from axil.plugin import RunUsage
@@ -17,18 +19,30 @@ def ledger_of(usage: RunUsage, limits: Limits, stop: Callable[[LimitReached], No
         stop: ends the run when a limit is passed while bodies are at work.
     Raises: SpecError (AX128): ``pricing`` or ``estimate`` has another type.
     """
+    found: dict[str, Any] = {}
     for name, kind, called in (
         ("pricing", Pricing, "a Pricing"),
         ("estimate", Estimator, "an Estimator"),
     ):
-        value = getattr(limits, name)
+        value = found[name] = _read(kind, getattr(limits, name))
         if value is not None and not isinstance(value, kind):
             message = f"expected {called}, found {value!r}."
             hint = "Leave it out for no limit."
             raise SpecError(Problem("AX128", f"limits.{name}", message, hint))
-    tokens, cost, pricing = limits.tokens, limits.cost, limits.pricing
+    tokens, cost, pricing = limits.tokens, limits.cost, found["pricing"]
     budget = Budget(tokens=tokens, cost=cost, pricing=pricing) if limits.need_ledger else None
-    return Ledger(usage, budget, limits.estimate, stop)
+    return Ledger(usage, budget, found["estimate"], stop)
+
+
+def _read(kind: type[Pricing] | type[Estimator], value: Any) -> Any:
+    """Return an object again whose plain data a journal kept, and anything else as it is."""
+    if not isinstance(value, Mapping):
+        return value
+    data = cast("Mapping[str, Any]", value)
+    with suppress(TypeError, AttributeError):  # of data that is another's
+        if (found := kind.read(data)).plain() == data:
+            return found
+    return data
 
 
 def estimate_of(
