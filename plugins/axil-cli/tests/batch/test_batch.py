@@ -233,8 +233,9 @@ def test_statistics_count_rows_and_sum_what_they_used():
 
 def test_a_batch_without_a_budget_frees_rows_that_had_one():
     async def dear(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
-        await ctx.step("pay", lambda: spent(ctx))
-        await asyncio.sleep(0)  # where the limit takes hold
+        for number in range(3):
+            await ctx.step(f"pay {number}", lambda: spent(ctx))
+            await asyncio.sleep(0)  # where the limit takes hold
         return {"text": inputs["name"]}
 
     async def spent(ctx: Context) -> None:
