@@ -196,6 +196,9 @@ def test_a_server_ends_with_its_client_and_of_its_tools_that_are_gone_none_is_ca
     with pytest.raises(NodeFailed, match=r'AX923.*the tool "send" is allowed, and the server has'):
         Heir("mcp", tmp_path, offered=("forget",), options={"allow": ["send"]}).resumed()
     heir = Heir("mcp", tmp_path, offered=("forget",))
-    assert heir.resumed().output == {"o": 1}  # the model is asked anew, about what there is
+    [question] = heir.resumed().questions  # whether it was sent is not known
+    assert "post__send was about to run when the run broke off" in question.text
+    assert heir.resumed(answers={question.id: "retry"}).output == {"o": 1}
+    assert heir.shown == ['Error: there is no tool "post__send". Did you mean "post__forget"?']
     assert [tool.name for tool in heir.model.requests[0].tools] == ["post__forget"]
     assert (tmp_path / "sent").read_text() == "one letter"

@@ -119,11 +119,11 @@ async def _awaited(run: Run) -> Result:
 
 def facts(tape: Tape) -> list[str]:
     """Return the lines of a journal, in no order, without times, the number of resumptions, and
-    what only this run is called.
+    what only this run is called and given.
     """
 
     def clean(data: Any) -> Any:
-        return {k: v for k, v in data.items() if k not in ("at", "used", "digest")}
+        return {k: v for k, v in data.items() if k not in ("at", "used", "digest", "limits")}
 
     return sorted(
         json.dumps([e.kind, e.frame, e.node, e.ordinal, clean(e.data)], sort_keys=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from axil import RootGraph
+from axil import NodeFailed, RootGraph, run_sync
 from axil.plugin import keep_secret
 from axil_agent import Agent, ContextPolicy, HistoryMemory, Scripted, SingleAgent
 from axil_agent.errors import TurnLimit
@@ -451,3 +451,39 @@ def test_a_conversation_with_a_secret_goes_on_where_it_paused(where):
     assert [len(looked), len(second.requests), len(last.requests)] == [1, 1, 1]
     roles = [m["role"] for m in last.requests[0].messages if m["role"] != "system"]
     assert roles == ["user", *["assistant", "tool"] * 3]
+
+
+def test_what_an_agent_did_is_not_done_again_where_it_is_offered_other_tools():
+    paid: list[str] = []
+
+    def pay() -> str:
+        paid.append("a bill")
+        return "paid"
+
+    def look() -> str:
+        return "seen"
+
+    class Cut(Scripted):
+        """A model that is reached once."""
+
+        async def reply(self, request: Any, emit: Any) -> Reply:
+            if self.requests:
+                raise RuntimeError("power cut")
+            return await super().reply(request, emit)
+
+    def asking(model: Scripted, *tools: Any) -> Any:
+        graph = RootGraph("g")
+        graph.create_node(Agent, name="w", model=model, tools=list(tools))
+        graph.edge_from_entry("w", {"message": ""})
+        graph.edge_to_exit("w", ["o"])
+        return graph.build()
+
+    journal, model = MemoryJournal(), Scripted(['{"o": 1}'])
+    first = asking(Cut([{"tool_calls": [{"name": "pay"}]}]), pay)
+    with pytest.raises(NodeFailed, match="power cut"):
+        first.invoke({"message": "x"}, journal=journal, run_id="r")
+    result = run_sync(asking(model, look).resume("r", journal=journal, migrate=True))
+    assert (result.output, paid) == ({"o": 1}, ["a bill"])
+    [request] = model.requests
+    assert [m["content"] for m in request.messages if m["role"] == "tool"] == ["paid"]
+    assert [tool.name for tool in request.tools] == ["look"]

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import hashlib
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -319,6 +321,41 @@ def test_a_recorded_step_is_used_only_for_the_same_request():
     }
     # what came after it in the record followed from another answer
     assert calls == ["first", "same", "second", "same"]
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_recorded_reply_is_used_where_the_model_is_offered_other_tools(is_old):
+    asked: list[Any] = []
+    request: dict[str, Any] = {"messages": ["pay"], "tools": ["pay"]}
+
+    async def body(task: Any, ctx: Any) -> Out:
+        async def ask() -> str:
+            asked.append((request["messages"], request["tools"]))
+            return "paid"
+
+        said = await ctx.step("model:0", ask, request=lambda: dict(request), kind="model")
+        if is_broken:
+            raise RuntimeError("power cut")
+        return Out({"said": said})
+
+    tape, is_broken = Tape(), True
+    flow = workflow([node("a", body, mode="async")], ["in a", "a out"])
+    assert run(flow, run_id="r", journal=tape).status == "failed"
+    is_broken = False
+    if is_old:  # earlier versions recorded a digest of the tools as well
+        text = json.dumps(request, sort_keys=True)
+        old = hashlib.sha256(text.encode()).hexdigest()[:16]
+        tape.lines = [
+            replace(line, data={**line.data, "request": old}) if line.kind == "step" else line
+            for line in tape.lines
+        ]
+    else:
+        request["tools"] = ["pay", "look"]
+    again = run(flow, run_id="r", journal=Tape(tape.lines), resuming=True)
+    assert (again.output, len(asked)) == ({"said": "paid"}, 1)
+    request["messages"] = ["do not pay"]
+    run(flow, run_id="r", journal=Tape(tape.lines), resuming=True)
+    assert len(asked) == 2
 
 
 # ------------------------------------------------------------------------------------------------ t

@@ -130,14 +130,10 @@ def test_a_tool_that_changes_while_a_person_looks_at_it_is_not_called(tmp_path, 
     assert SAID[change] in answer
 
 
-@pytest.mark.parametrize(
-    ("change", "calls"),
-    # a model that is offered something else is asked again, and calls again
-    [("description", 2), ("schema", 2), ("annotations", 1)],
-)
-def test_a_tool_that_changes_while_its_run_pauses_is_asked_about_anew(tmp_path, change, calls):
+@pytest.mark.parametrize("change", ["description", "schema", "annotations"])
+def test_a_tool_that_changes_while_its_run_pauses_is_asked_about_anew(tmp_path, change):
     flag, journal = tmp_path / "flag", MemoryJournal()
-    graph, _ = agent(paying(flag, CHANGES[change]), *["h__pay"] * calls)
+    graph, _ = agent(paying(flag, CHANGES[change]), "h__pay")
     asked: list[Any] = []
 
     async def main() -> Any:

@@ -341,7 +341,7 @@ def test_a_resumed_run_continues_with_the_try_at_which_it_stood(new_stage):
     assert asyncio.run(broken_off()).status == "limited"
     assert body.calls == 2
     again = new_stage()
-    result = asyncio.run(again.arun(graph, journal=journal, run_id="r"))
+    result = asyncio.run(again.arun(graph, journal=journal, run_id="r", limits=Limits()))
     assert (result.output, body.calls) == ({"n": 3}, 3)
     assert again.clock.now() == 30, "only the rest of the second wait"
 

@@ -59,7 +59,7 @@ class StepCall(NamedTuple):
     call: Callable[[], Awaitable[object]]
     request: object = None
     """Plain data that says what is asked for; a recorded result is used for the same request
-    only.
+    only, and of a model also where it was offered other tools.
     """
     effects: Effects = "idempotent"
     kind: StepKind = ""
@@ -360,8 +360,8 @@ class Context:
 
         Args:
             request: plain data that says what is asked for, or a function that gives it, called
-                only if it is recorded. Where it differs from the recorded one, the call is made,
-                and later records of this activation are not used.
+                only if it is recorded. Where it differs from the recorded one (of a model, in more
+                than ``tools``), the call is made, and later records of this activation are unused.
             kind: what is called, for observers and for what a journal keeps of prompts.
             effects: ``external``: it must not be done twice unasked. That it begins is journaled;
                 if the run breaks off before the result is recorded, a person is asked whether to do

@@ -22,6 +22,7 @@ from axil.kernel.plan import Plan
 from axil.kernel.state import State
 from axil.kernel.tokens import Activation
 from axil.runtime.result import Options, Result
+from axil.spec.graph import Limits
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -165,6 +166,11 @@ class Recorder(Protocol):
     @property
     def used(self) -> Mapping[str, Any]:
         """The usage before this part of the run, as ``Meter.as_data`` gives it."""
+        ...
+
+    @property
+    def limits(self) -> Limits | None:
+        """The limits that the run was given before; None: none."""
         ...
 
     @property

@@ -87,7 +87,7 @@ class Options:
     """A pluggy manager; see ``axil.plugin.hook_manager``."""
     clock: Clock | None = None
     limits: Limits | None = None
-    """None: the graph's own."""
+    """None: those that the run was given before, else the graph's own."""
     deps: object = None
     workspace: Path | None = None
     """A text is taken as a path."""

@@ -69,18 +69,9 @@ class Run:
     """One run of a plan: ``await`` it, or ``cancel`` it."""
 
     __slots__ = (
-        "__weakref__",
-        "_grants",
-        "_inputs",
-        "_loop",
-        "_result",
-        "has_begun",
-        "id",
-        "options",
-        "plan",
-        "recorder",
-        "services",
-    )
+        "__weakref__", "_grants", "_inputs", "_loop", "_result", "has_begun", "id", "options",
+        "plan", "recorder", "services",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -368,9 +359,9 @@ class RunLoop:
             if observers is not NO_OBSERVERS:
                 unconfine_observers(observers)
         self._recorder, self._plan, self._deciders = recorder, root.plan, deciders
-        self.limits: Limits = options.limits or root.plan.graph.spec.limits
-        most = self.limits.firings
-        self._most = sys.maxsize if most is None else most
+        kept = None if recorder is None else recorder.limits
+        self.limits: Limits = options.limits or kept or root.plan.graph.spec.limits
+        self._most = sys.maxsize if (most := self.limits.firings) is None else most
         self.meter = meter_of(self.limits, self.halt)
         known = None if recorder is None else recorder.known
         self.scheduler = Scheduler(

@@ -229,3 +229,19 @@ def test_statistics_count_rows_and_sum_what_they_used():
     assert (found.statuses, found.tokens, found.cost) == ({"done": 4}, 40, 2.0)
     assert "cost     2.0000" in found.lines()
     assert found.as_data()["rows"] == 4
+
+
+def test_a_batch_without_a_budget_frees_rows_that_had_one():
+    async def dear(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        for number in range(3):
+            await ctx.step(f"pay {number}", lambda: spent(ctx))
+            await asyncio.sleep(0)  # where the limit takes hold
+        return {"text": inputs["name"]}
+
+    async def spent(ctx: Context) -> None:
+        ctx.spend(cost=1.0)
+
+    first = batch(dear, "Ada", budget=0.5)
+    assert [each.status for each in asyncio.run(first.run())] == ["limited"]
+    again = batch(dear, "Ada", journal=first.journal)
+    assert [each.status for each in asyncio.run(again.run())] == ["done"]

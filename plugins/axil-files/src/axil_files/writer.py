@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Final, cast
 
 from axil import ComponentRef, EdgeSpec, GraphSpec, Limits, NodeSpec, Problem, SpecError
@@ -199,5 +198,5 @@ def _limits(limits: Limits) -> dict[str, Any]:
     if limits.estimate is not None:
         from axil_models import Estimator  # it made the estimate that is here
 
-        data["estimate"] = None if limits.estimate == Estimator() else asdict(limits.estimate)
+        data["estimate"] = None if limits.estimate == Estimator() else limits.estimate.plain()
     return {name: value for name, value in data.items() if value is not None and value != {}}

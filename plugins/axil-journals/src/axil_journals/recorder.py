@@ -70,6 +70,7 @@ class JournalRecorder:
         self.thread = self._first.thread
         self.known: Known | None = None if replay.header is None else Recorded(replay)
         self.used, self.elapsed, self.due = replay.used, replay.elapsed, replay.due
+        self.limits = replay.limits
         self.cycles = {
             path: CycleTally(entries, rounds, dict(ends))
             for path, (entries, rounds, ends) in replay.used.get("cycles", {}).items()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 
-from axil import Activation, NodeFailed, Options, Result, RunPaused, Schema, State
+from axil import Activation, Limits, NodeFailed, Options, Result, RunPaused, Schema, State
 from axil.driver import (
     KEPT,
     CycleRun,
@@ -115,24 +115,40 @@ def record_graph(plan: Plan, options: Options) -> dict[str, Any]:
         "marked": marked(graph),
         "pins": {name: dict(pin) for name, pin in options.pins.items()},
     }
+    return {name: value for name, value in {**data, **_kept_options(options)}.items() if value}
+
+
+def _kept_options(options: Options) -> dict[str, Any]:
+    """Return the options that are kept with a run, where they are given."""
+    data: dict[str, Any] = {}
     if options.origin:
         data["origin"] = encode_value(dict(options.origin))
-    return {name: value for name, value in data.items() if value}
+    if options.limits is not None:
+        data["limits"] = _encoded_limits(options.limits)
+    return data
+
+
+def _encoded_limits(limits: Limits) -> dict[str, Any]:
+    """Return limits as JSON data, prices and estimates as the plain data that a meter reads."""
+    given: dict[str, Any] = {name: getattr(limits, name) for name in Limits.__dataclass_fields__}
+    given["lanes"] = dict(limits.lanes)
+    for name in ("pricing", "estimate"):
+        if hasattr(given[name], "plain"):
+            given[name] = given[name].plain()
+    return encode_value(given)
 
 
 def resumed(recorded: Entry, plan: Plan, options: Options) -> Entry:
     """Return the entry of a resumption, with the differences of the graph, of plugins, and of what
     is kept with the run.
     """
-    if not options.migrate:
-        origin: Any = encode_value(dict(options.origin)) if options.resuming else {}
-        if not origin or origin == recorded.data.get("origin"):
-            return Entry("resumed")
-        return Entry("resumed", data={"now": {"origin": origin}})
-    now = record_graph(plan, options)
-    if all(now.get(name) == recorded.data.get(name) for name in now):
+    now = record_graph(plan, options) if options.migrate else _kept_options(options)
+    if not (options.migrate or options.resuming):
+        now.pop("origin", None)
+    if all(now[name] == recorded.data.get(name) for name in now):
         return Entry("resumed")
-    return Entry("resumed", data={"now": {"states": {}, "marked": {}, **now}})
+    graph: dict[str, Any] = {"states": {}, "marked": {}} if options.migrate else {}
+    return Entry("resumed", data={"now": {**graph, **now}})
 
 
 _MERGED: Final = {

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from axil import Activation
+from axil import Activation, Limits
 from axil_journals.journal import Entry
 from axil_journals.values import decode_value
 
@@ -46,6 +46,12 @@ class ReplayIndex:
         data: Mapping[str, Any] = {} if self.header is None else self.header.data
         return dict(decode_value(data.get("origin", {})))
 
+    @property
+    def limits(self) -> Limits | None:
+        """The limits that the run was last given; None: those of its graph."""
+        kept = None if self.header is None else self.header.data.get("limits")
+        return Limits(**decode_value(kept)) if kept else None
+
     def _read(self, entry: Entry) -> None:
         kind, data, who = entry.kind, entry.data, entry.activation
         self.ended = None
@@ -84,7 +90,7 @@ class ReplayIndex:
         elif kind == "run":
             self.header = entry
         elif kind == "resumed":
-            if "now" in data and self.header is not None:  # with another graph
+            if "now" in data and self.header is not None:  # another graph, origin or limits
                 self.header = replace(self.header, data={**self.header.data, **data["now"]})
         elif kind == "ended":
             self.ended = entry

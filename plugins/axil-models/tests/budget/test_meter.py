@@ -147,6 +147,8 @@ def test_what_a_run_counted_that_was_recorded_without_this_meter_counts():
     [
         ({"tokens": "5"}, r"limits\.tokens: expected a number ≥ 0, found '5'"),
         ({"pricing": {}}, r"limits\.pricing: expected a Pricing, found {}"),
+        ({"pricing": {"models": {"m": 3}}}, r"limits\.pricing: expected a Pricing, found {"),
+        ({"pricing": {"modles": {}}}, r"limits\.pricing: expected a Pricing, found {"),
         ({"estimate": 3}, r"limits\.estimate: expected an Estimator, found 3"),
     ],
 )

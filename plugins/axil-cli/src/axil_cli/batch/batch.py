@@ -248,8 +248,11 @@ class Batch:
         options = dict(self.options)
         observers = [*options.pop("observers", ())]
         self._before.pop(row.number, None)
-        if self.budget is not None and row.number not in self._done:
-            options["limits"] = self._limits(self.budget - self.cost)
+        if self.budget is None:
+            if ReplayIndex(self.journal.entries(self.run_id(row))).limits is not None:
+                options["limits"] = self._own_limits  # of an earlier batch, which had a budget
+        elif row.number not in self._done:
+            options["limits"] = self._own_limits.within(cost=self.budget - self.cost)
             observers.append(_Spending(self))
         return self.workflow.start(
             self.input_of(row),
@@ -259,10 +262,10 @@ class Batch:
             **options,
         )
 
-    def _limits(self, left: float) -> Limits:
-        """Return the limits of one run: its own, and the money that is left."""
-        own: Limits = self.options.get("limits") or self.workflow.plan.graph.spec.limits
-        return own.within(cost=left)
+    @property
+    def _own_limits(self) -> Limits:
+        """The limits of one run, without the batch's budget."""
+        return self.options.get("limits") or self.workflow.plan.graph.spec.limits
 
     def input_of(self, row: Row) -> Any:
         """Return the input of a row's run: its cells as fields, or the text of one of them for a

@@ -118,8 +118,13 @@ def _forked(entry: Entry, run_id: str, workflow: Workflow | None, edit: Edit) ->
         return replace(entry, data={**own, "forked_from": run_id, **graph})
     if entry.kind == "ended":
         return None
-    if entry.kind == "resumed" and (workflow is not None or "now" not in data):
-        return None
+    if entry.kind == "resumed":
+        now = data.get("now", {})
+        if workflow is not None:  # the header has the rest anew
+            now = {name: now[name] for name in ("limits",) if name in now}
+        if not now:
+            return None
+        data["now"] = now
     if entry.kind == "asked":
         data.pop("due", None)
     return replace(entry, data=data)

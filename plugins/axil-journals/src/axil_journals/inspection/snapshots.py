@@ -115,10 +115,13 @@ def _pausing_copy(workflow: Workflow) -> Workflow:
 
 
 def _unpinned(entry: Entry) -> Entry:
-    """Return an entry without the versions of plugins, which execute nothing here."""
+    """Return an entry without the versions of plugins, which execute nothing here, and without the
+    limits that the run was given, which end nothing here.
+    """
+    free: Mapping[str, Any] = {"pins": {}, "limits": {}}
     if entry.kind == "resumed" and "now" in entry.data:
-        return replace(entry, data={"now": {**entry.data["now"], "pins": {}}})
-    return replace(entry, data={**entry.data, "pins": {}}) if entry.kind == "run" else entry
+        return replace(entry, data={"now": {**entry.data["now"], **free}})
+    return replace(entry, data={**entry.data, **free}) if entry.kind == "run" else entry
 
 
 class _Pausing:

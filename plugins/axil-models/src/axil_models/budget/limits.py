@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TypeVar, cast
 
 from axil import LimitReached, Limits, Problem, SpecError
 from axil.plugin import RunUsage
 from axil_models.budget.ledger import Budget, Ledger
 from axil_models.budget.prices import Estimate, Estimator, Pricing
+
+T = TypeVar("T", Pricing, Estimator)
 
 
 def ledger_of(usage: RunUsage, limits: Limits, stop: Callable[[LimitReached], None]) -> Ledger:
@@ -17,18 +21,29 @@ def ledger_of(usage: RunUsage, limits: Limits, stop: Callable[[LimitReached], No
         stop: ends the run when a limit is passed while bodies are at work.
     Raises: SpecError (AX128): ``pricing`` or ``estimate`` has another type.
     """
-    for name, kind, called in (
-        ("pricing", Pricing, "a Pricing"),
-        ("estimate", Estimator, "an Estimator"),
-    ):
-        value = getattr(limits, name)
-        if value is not None and not isinstance(value, kind):
-            message = f"expected {called}, found {value!r}."
-            hint = "Leave it out for no limit."
-            raise SpecError(Problem("AX128", f"limits.{name}", message, hint))
-    tokens, cost, pricing = limits.tokens, limits.cost, limits.pricing
+    pricing = _read(Pricing, "pricing", limits.pricing)
+    estimator = _read(Estimator, "estimate", limits.estimate)
+    tokens, cost = limits.tokens, limits.cost
     budget = Budget(tokens=tokens, cost=cost, pricing=pricing) if limits.need_ledger else None
-    return Ledger(usage, budget, limits.estimate, stop)
+    return Ledger(usage, budget, estimator, stop)
+
+
+def _read(kind: type[T], name: str, value: object) -> T | None:
+    """Return a limit, also of the plain data that a journal kept of it.
+
+    Raises: SpecError (AX128): it has another type.
+    """
+    if value is None or isinstance(value, kind):
+        return value
+    if isinstance(value, Mapping):
+        data = cast("Mapping[str, object]", value)
+        with suppress(TypeError, AttributeError):  # of data that is another's
+            if (found := kind.read(data)).plain() == data:
+                return found
+    article = "a" if kind is Pricing else "an"
+    message = f"expected {article} {kind.__name__}, found {value!r}."
+    hint = "Leave it out for no limit."
+    raise SpecError(Problem("AX128", f"limits.{name}", message, hint))
 
 
 def estimate_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, cast
 
 from axil import Problem, SpecError
@@ -182,6 +182,18 @@ class Estimator:
             if type(value) not in (int, float) or value < least:
                 message = f"expected a number ≥ {least}, found {value!r}."
                 raise SpecError(Problem("AX128", f"estimate.{name}", message))
+
+    @staticmethod
+    def read(data: Mapping[str, Any]) -> Estimator:
+        """From plain data: ``{characters_per_token: …, output_tokens: …}``.
+
+        Raises: SpecError (AX128).
+        """
+        return Estimator(**data)
+
+    def plain(self) -> dict[str, object]:
+        """Return the data that ``read`` reads."""
+        return asdict(self)
 
     def tokens(self, characters: int) -> int:
         """Return tokens in a text of so many characters.
