@@ -157,7 +157,12 @@ def _tried(python: str, version: str, wheels: Path, place: Path) -> None:
 
 
 def write_bills(wheels: Path = DIST) -> None:
-    """Write a bill of materials (CycloneDX) for each wheel with all that it brings."""
+    """Write a bill of materials (CycloneDX) for each wheel with all that it brings.
+
+    Raises: Fault: the program that writes them is not installed.
+    """
+    if not shutil.which(_BILL[0]):
+        raise Fault(f"there is no program {_BILL[0]}. Run pip install cyclonedx-bom.")
     ours = _wheels(wheels)
     BESIDE.mkdir(parents=True, exist_ok=True)
     for name in ours:

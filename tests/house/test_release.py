@@ -132,6 +132,13 @@ def test_what_is_required_names_its_licence_and_asks_no_more_than_ours(capsys, m
     assert not wheelhouse.REFUSED.search("LGPL-3.0-only")
 
 
+def test_bills_need_a_program_that_is_named_where_it_is_missing(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(wheelhouse, "_wheels", lambda folder: {})
+    assert wheelhouse.main(["bills"]) == 1
+    assert "Run pip install cyclonedx-bom." in capsys.readouterr().err
+
+
 def test_wheels_of_ours_are_passed_by_path_with_all_that_they_require():
     wheels = {name: Path(name) for name in wheelhouse.published()}
     assert wheelhouse.required_wheels("axil-otel", wheels)[0] == Path("axil-otel")

@@ -185,6 +185,37 @@ def test_the_same_of_an_annotation_that_is_read_when_asked_for(tmp_path):
         tool_of(runpy.run_path(str(tmp_path / "f.py"))["f"])
 
 
+HIDDEN = """{future}
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from unheard import Run
+
+def f(a: int, ctx: Run, _own: Run | None = None) -> float:
+    return a / 2
+"""
+
+
+@pytest.mark.parametrize(
+    "future",
+    [
+        "from __future__ import annotations",
+        pytest.param(
+            "",
+            marks=pytest.mark.skipif(
+                sys.version_info < (3, 14), reason="annotations are read at once"
+            ),
+        ),
+    ],
+)
+def test_an_annotation_of_what_no_model_is_shown_is_not_read(tmp_path, future):
+    (tmp_path / "f.py").write_text(HIDDEN.format(future=future))
+    made = tool_of(runpy.run_path(str(tmp_path / "f.py"))["f"])
+    assert made.wants_ctx
+    assert made.parameters["properties"] == {"a": {"type": "integer"}}
+    assert made.description == "Returns float."
+
+
 def test_effects_are_said_by_the_function_or_of_the_arguments():
     def pay(amount: int) -> str:
         return "paid"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -60,6 +61,27 @@ def test_a_component_that_breaks_a_law_is_in_the_report(monkeypatch):
     assert [report.kit for report in reports] == ["acme-bad", "conditions:acme.bad"]
     assert not reports[1].is_fine
     assert any("FAIL  conditions:acme.bad" in line for line in lines(reports))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "can_be_written"),
+    [
+        ("protocols", "ag-ui", True),
+        ("protocols", "acme.ag-ui", True),
+        ("protocols", "AG-UI", False),
+        ("options", "run.no-cache", True),
+        ("conditions", "acme.is_long", True),
+        ("conditions", "acme.is-long", False),
+    ],
+)
+def test_names_have_hyphens_where_they_are_written_on_command_lines(kind, name, can_be_written):
+    from axil.plugin import Policy, Registry
+
+    dist = SimpleNamespace(name="acme-names", version="1.0", requires=(), metadata=None)
+    entry = SimpleNamespace(group=f"axil.{kind}", name=name, value="os:getcwd", dist=dist)
+    kits = kits_for("acme-names", Registry(Policy(), [entry]))
+    law = "it has names that can be written"
+    assert check(next(kits)[1], law).is_fine == can_be_written
 
 
 def test_claims_are_capabilities_that_the_kit_knows():

@@ -42,6 +42,7 @@ class PgvectorStore:
     """
 
     examples = ({"dsn": {"env": "DATABASE_URL"}},)
+    kit_excuse = "it needs a server: the tests of axil-pgvector start one"
 
     Config = PgvectorConfig
 

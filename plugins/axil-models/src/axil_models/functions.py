@@ -15,7 +15,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -105,7 +105,7 @@ def _interface(target: Any, bound: tuple[int, set[str]], name: str, text: str) -
 def _read(target: Any, bound: tuple[int, set[str]], name: str, text: str) -> _Interface:
     parameters = _shown(target, bound, name)
     stated = docstring_of(text)
-    hints = _hints(target, name)
+    hints = _hints(target, name, parameters.keys() - {CONTEXT})
     fields: dict[str, Any] = {}
     for number, parameter in enumerate(parameters.values()):
         if parameter.name != CONTEXT:
@@ -223,16 +223,33 @@ def _docstring(given: object, target: object) -> str | None:
     return (own if inspect.isroutine(own) or inspect.isclass(own) else type(own)).__doc__
 
 
-def _hints(target: Any, name: str) -> dict[str, Any]:
-    """Read the annotations; strings are read where the function was written, closure included."""
+def _hints(target: Any, name: str, shown: Set[str]) -> dict[str, Any]:
+    """Read the annotations of the parameters that a model is shown, and of the result; strings are
+    read where the function was written, closure included.
+    """
     function = getattr(target, "__func__", target)
     function = function.__init__ if inspect.isclass(function) else inspect.unwrap(function)
+    used = {*shown, "return"}
+    read = types.SimpleNamespace(
+        __annotations__={key: each for key, each in _written(function).items() if key in used},
+        __globals__=getattr(function, "__globals__", {}),
+        __type_params__=getattr(function, "__type_params__", ()),
+    )
     try:
-        hints = typing.get_type_hints(function, localns=_closure(function), include_extras=True)
+        hints = typing.get_type_hints(read, localns=_closure(function), include_extras=True)
     except (NameError, TypeError, AttributeError) as error:
         message = f'the annotations of the tool "{name}" cannot be read: {error}.'
         raise ToolError("AX657", message, "Import the types, or define them first.") from error
     return {name: _readable(hint) for name, hint in hints.items()}
+
+
+def _written(function: Callable[..., object]) -> dict[str, Any]:
+    """Return the annotations as they are written; what they name need not exist."""
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format, get_annotations
+
+        return get_annotations(function, format=Format.FORWARDREF)
+    return inspect.get_annotations(function)
 
 
 def _closure(function: object) -> dict[str, object]:

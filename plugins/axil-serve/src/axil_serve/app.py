@@ -426,8 +426,10 @@ class _Api:
             upload = await self.service.upload(caller, name, kind, request.stream())
             return JSONResponse(upload.data(), 201)
         caller.check("run")
+        # starlette reads forms with python_multipart; an older one raises its errors as they are
+        from python_multipart.exceptions import FormParserError
+
         try:
-            # starlette reads forms with python_multipart
             async with request.form(max_files=1, max_fields=10) as form:
                 given: Any = form.get("file")
                 if set(form) - {"file", "purpose"} or not isinstance(given, UploadFile):
@@ -439,8 +441,9 @@ class _Api:
                 upload = await self.service.upload(
                     caller, name, kind, _chunks(given), purpose=purpose
                 )
-        except HTTPException as error:
-            raise BadRequest("AX966", f"the form cannot be read: {error.detail}") from error
+        except (HTTPException, FormParserError) as error:
+            reason = getattr(error, "detail", error)
+            raise BadRequest("AX966", f"the form cannot be read: {reason}") from error
         return JSONResponse(upload.data(), 201)
 
     async def uploads(self, request: Request) -> Response:

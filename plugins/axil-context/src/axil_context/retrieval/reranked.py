@@ -52,6 +52,7 @@ class RerankedRetriever:
     """A provider whose best blocks a reranker finds among more of them."""
 
     examples = ({"provider": "keyword", "reranker": {"type": "model", "model": "scripted"}},)
+    kit_excuse = "it needs texts and a model that rates them; the tests of axil-context give both"
 
     Config = RerankedConfig
 

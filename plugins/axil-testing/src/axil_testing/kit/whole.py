@@ -58,7 +58,11 @@ KITS: Final[Mapping[str, str]] = {
 Those of context and stores are about interfaces of axil-models, and so are those of models,
 which ``unaided`` chooses by what an adapter says of its service."""
 _NAME: Final = r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?"
-_NAMES: Final[Mapping[str, str]] = {"options": r"[a-z]+\.[a-z][a-z0-9-]*"}
+_NAMES: Final[Mapping[str, str]] = {
+    "options": r"[a-z]+\.[a-z][a-z0-9-]*",
+    "protocols": r"[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)?",
+}
+"""Kinds whose names are written as options and paths are: with hyphens."""
 _USED_AS_THEY_ARE: Final = frozenset({"reducers", "loaders", "commands", "options", "pictures"})
 
 
