@@ -21,7 +21,7 @@ BUDGETS = {
     "typed": (1450, 5),  # schemas of models, reducers, views of a typed state, known messages
     "compiler": (2804, 11),  # types; folding; fields of states and ends; formatters; shared bodies
     "dependencies": (470, 4),  # from graph to graph; settings that name components; versions
-    "runtime": (2475, 10),  # types; deadlines; results in notebooks; prices of caches and discounts
+    "runtime": (2477, 10),  # types; deadlines; results in notebooks; prices of caches; kept limits
     "builder": (1490, 4),  # signatures, types; templates; state shared inside; unfit arguments
 }
 """Lines and modules that a package of core may have.
