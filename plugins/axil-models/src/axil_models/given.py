@@ -5,7 +5,7 @@ one, or ``{type: …, …}``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Protocol, TypeAlias
+from typing import Annotated, Protocol, TypeAlias
 
 from pydantic import GetCoreSchemaHandler
 
@@ -131,7 +131,7 @@ class ToolSpecKit(Protocol):
 
 Foreign: TypeAlias = LangChainTool | LlamaIndexTool | PydanticAITool | Kit | ToolSpecKit
 """Tools of other libraries."""
-Use: TypeAlias = str | Mapping[str, Any]
+Use: TypeAlias = str | Mapping[str, object]
 """A component by its name, or as ``{type: …, …}``."""
 ModelLike: TypeAlias = Annotated[Model | Invokes | Use, as_given]
 """A model, one of MASFactory's kind, or the use of an adapter."""

@@ -50,9 +50,7 @@ def name_and_config(given: Any) -> tuple[str, object]:
     return name, use.pop("config", None) or use or None
 
 
-def component_of(
-    kind: str, given: object, where: str = "", registry: Registry | None = None
-) -> Any:
+def component_of(kind: str, given: Any, where: str = "", registry: Registry | None = None) -> Any:
     """Return a component: an object as it is; a name, or ``{type: name, …}``, from the registry.
 
     Raises: as ``resolve`` and ``make_component``.
@@ -61,7 +59,7 @@ def component_of(
         return given
     from axil.plugin import default_registry
 
-    name, config = name_and_config(cast("str | Mapping[str, object]", given))
+    name, config = name_and_config(given)
     found = (registry or default_registry()).resolve(kind, name, where)
     return make_component(found, config, where)
 
