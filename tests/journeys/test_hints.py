@@ -891,6 +891,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "Serve the workflow with axil serve",
         "Give the agent memories: [history]",
         "Name runs of axil eval run --run-id",
+        "Leave the option out, or use --engine local",
+        "axil eval run … --out {path} writes one",
     ),
 }
 """Parts of hints that no row follows, by the reason."""
