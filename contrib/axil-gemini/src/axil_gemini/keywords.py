@@ -25,10 +25,10 @@ class GeminiModelKeywords(TypedDict, total=False):
     """When it is asked again."""
 
     modalities: Sequence[Modality] | None
-    """What it takes; without it all that the API can carry."""
+    """The kinds of input; without it all that the API can carry."""
 
     prices: Prices | Mapping[str, object] | None
-    """What a million tokens cost: {input, output, cached, cache_write}."""
+    """The prices of a million tokens: {input, output, cached, cache_write}."""
 
     structured_output: Literal["auto"] | Form
     """How a reply is held to a schema. schema: by the service; object: any JSON, shown the schema;

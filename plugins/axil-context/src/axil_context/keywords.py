@@ -295,7 +295,7 @@ class ServiceRerankerKeywords(TypedDict, total=False):
     """When it is asked again."""
 
     service: Literal["", "cohere", "jina", "voyage"]
-    """Whose service it is, with its address and the variable of its key; empty: the server at
+    """The maker of the service, with its address and the variable of its key; empty: the server at
     base_url, such as llama.cpp or vLLM.
     """
 

@@ -55,7 +55,7 @@ _SUBJECTS = {
             ALLOWED PROVIDER_TOOLS ProviderTool check_provider_tools sent_as token_of used_tool
         """,
         "providers": """
-            LaterComponent ProviderSettings SingleFlight component_later component_of
+            LaterComponent ProviderSettings SingleFlight component_of
             decoded_settings name_and_config
         """,
         "requests": """

@@ -141,7 +141,6 @@ from axil_models.providers import (
     LaterComponent as LaterComponent,
     ProviderSettings as ProviderSettings,
     SingleFlight as SingleFlight,
-    component_later as component_later,
     component_of as component_of,
     decoded_settings as decoded_settings,
     name_and_config as name_and_config,

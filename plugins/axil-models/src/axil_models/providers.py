@@ -104,13 +104,6 @@ class LaterComponent:
             await call_async(close)
 
 
-def component_later(kind: str, given: object, where: str = "") -> LaterComponent:
-    """Return a component that is made when it is first used; what a file's component wants is
-    known now. Raises: as ``component_of``.
-    """
-    return LaterComponent(kind, given, where)
-
-
 Result = TypeVar("Result")
 _Report = (
     tuple[Literal["done"], Result]

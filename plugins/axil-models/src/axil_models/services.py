@@ -102,11 +102,11 @@ class RemoteModelConfig(ServiceConfig):
         description="Settings of every request: temperature, …; null leaves one out.",
     )
     modalities: tuple[Modality, ...] | None = Field(
-        default=None, description="What it takes; without it all that the API can carry."
+        default=None, description="The kinds of input; without it all that the API can carry."
     )
     prices: Prices | None = Field(
         default=None,
-        description="What a million tokens cost: {input, output, cached, cache_write}.",
+        description="The prices of a million tokens: {input, output, cached, cache_write}.",
     )
 
     @model_validator(mode="before")

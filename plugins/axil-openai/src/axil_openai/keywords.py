@@ -78,10 +78,10 @@ class OpenAIRealtimeModelKeywords(TypedDict, total=False):
     """
 
     modalities: Sequence[Modality] | None
-    """What it takes; without it all that the API can carry."""
+    """The kinds of input; without it all that the API can carry."""
 
     prices: Prices | Mapping[str, object] | None
-    """What a million tokens cost: {input, output, cached, cache_write}."""
+    """The prices of a million tokens: {input, output, cached, cache_write}."""
 
     voice: str | None
     """The voice: marin, cedar, …"""
@@ -132,10 +132,10 @@ class StreamedModelKeywords(TypedDict, total=False):
     """
 
     modalities: Sequence[Modality] | None
-    """What it takes; without it all that the API can carry."""
+    """The kinds of input; without it all that the API can carry."""
 
     prices: Prices | Mapping[str, object] | None
-    """What a million tokens cost: {input, output, cached, cache_write}."""
+    """The prices of a million tokens: {input, output, cached, cache_write}."""
 
     structured_output: Literal["auto"] | Form
     """How a reply is held to a schema. strict; schema: not strictly; object: JSON, shown the

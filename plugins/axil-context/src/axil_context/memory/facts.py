@@ -25,6 +25,7 @@ from axil_models import (
     ContextQuery,
     Index,
     IndexLike,
+    LaterComponent,
     Owner,
     ProviderSettings,
     Request,
@@ -32,7 +33,6 @@ from axil_models import (
     Turn,
     blocks_of,
     call_async,
-    component_later,
     decoded_settings,
     fits_filters,
     owner_metadata,
@@ -129,7 +129,7 @@ class FactMemory:
         self.config = decoded_settings(FactsConfig, config, settings)
         self.context_label = self.config.context_label or "facts"
         self.passive, self.active = self.config.passive, self.config.active
-        self._index = component_later("context", self.config.index, self.context_label)
+        self._index = LaterComponent("context", self.config.index, self.context_label)
 
     @property
     def index(self) -> Index:

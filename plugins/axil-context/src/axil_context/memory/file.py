@@ -21,6 +21,7 @@ from axil_models import (
     ContextQuery,
     Index,
     IndexLike,
+    LaterComponent,
     Owner,
     ProviderSettings,
     SingleFlight,
@@ -30,7 +31,6 @@ from axil_models import (
     block_of,
     blocks_of,
     call_async,
-    component_later,
     decoded_settings,
     fits_filters,
     owner_metadata,
@@ -99,7 +99,7 @@ class FileMemory:
         self.context_label = self.config.context_label or "file_memory"
         self.passive, self.active = self.config.passive, self.config.active
         self._lines = Lines(self.config.path, self.config.lock_seconds)
-        self._later = component_later("context", self.config.index, self.context_label)
+        self._later = LaterComponent("context", self.config.index, self.context_label)
         self._index: Index | None = None
         self._known: dict[Key, ContextBlock] = {}
         """The notes in the index, oldest first."""

@@ -20,12 +20,12 @@ from axil_models import (
     ContextError,
     ContextProvider,
     ContextQuery,
+    LaterComponent,
     ProviderLike,
     ProviderSettings,
     block_identity,
     blocks_of,
     call_async,
-    component_later,
     decoded_settings,
     named_providers,
 )
@@ -84,9 +84,7 @@ class HybridRetriever:
         self.context_label = self.config.context_label or "hybrid"
         self.passive, self.active = self.config.passive, self.config.active
         label = self.context_label
-        self._providers = [
-            component_later("context", each, label) for each in self.config.providers
-        ]
+        self._providers = [LaterComponent("context", each, label) for each in self.config.providers]
 
     @property
     def providers(self) -> list[ContextProvider]:

@@ -28,6 +28,7 @@ from axil_models import (
     Embedder,
     EmbedderLike,
     Hit,
+    LaterComponent,
     ProviderSettings,
     Row,
     Store,
@@ -36,7 +37,6 @@ from axil_models import (
     block_data,
     block_key,
     call_async,
-    component_later,
     fits_filters,
     vectors_of,
 )
@@ -103,8 +103,8 @@ class BlockIndex:
         self.lost = 0
         """The number of times that the rows were lost."""
         self._owns = owns
-        self._store = component_later("stores", store, where)
-        self._embedder = component_later("embedders", settings.embedder, where)
+        self._store = LaterComponent("stores", store, where)
+        self._embedder = LaterComponent("embedders", settings.embedder, where)
         self._space = 0
         """The length of the vectors in the store; 0: it is not known that there are any."""
         self._one_at_a_time = threading.Lock()

@@ -12,12 +12,12 @@ from axil_models import (
     ContextBlock,
     ContextProvider,
     ContextQuery,
+    LaterComponent,
     ProviderLike,
     ProviderSettings,
     Reranker,
     RerankerLike,
     blocks_of,
-    component_later,
     decoded_settings,
     scores_of,
 )
@@ -64,8 +64,8 @@ class RerankedRetriever:
         self.context_label = self.config.context_label or "reranked"
         self.passive, self.active = self.config.passive, self.config.active
         label = self.context_label
-        self._provider = component_later("context", self.config.provider, label)
-        self._reranker = component_later("rerankers", self.config.reranker, label)
+        self._provider = LaterComponent("context", self.config.provider, label)
+        self._reranker = LaterComponent("rerankers", self.config.reranker, label)
 
     @property
     def provider(self) -> ContextProvider:

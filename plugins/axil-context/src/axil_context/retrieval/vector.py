@@ -21,11 +21,11 @@ from axil_models import (
     ContextQuery,
     Embedder,
     EmbedderLike,
+    LaterComponent,
     ProviderSettings,
     SingleFlight,
     block_key,
     call_async,
-    component_later,
     decoded_settings,
     fits_filters,
     provider_label,
@@ -79,7 +79,7 @@ class VectorRetriever:
         self._known: dict[Key, tuple[ContextBlock, array[float]]] = {}
         self._keys: dict[str, set[Key]] = {}
         """The keys of each document's blocks."""
-        self._embedder = component_later("embedders", self.config.embedder, provider_label(self))
+        self._embedder = LaterComponent("embedders", self.config.embedder, provider_label(self))
         self._lock = threading.Lock()
         self._flight = SingleFlight[list[str]]()
         self._is_fresh = False

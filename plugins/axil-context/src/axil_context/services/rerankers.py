@@ -15,6 +15,7 @@ from axil_models import (
     ContextError,
     FormatError,
     Json,
+    LaterComponent,
     Malformed,
     Model,
     ModelLike,
@@ -25,7 +26,6 @@ from axil_models import (
     Structure,
     Usual,
     asked_by,
-    component_later,
     current_batches,
     decoded_settings,
     reading_reply,
@@ -64,8 +64,8 @@ class ServiceRerankerConfig(ServiceConfig):
 
     service: Literal["", "cohere", "jina", "voyage"] = Field(
         "",
-        description="Whose service it is, with its address and the variable of its key; empty: the "
-        "server at base_url, such as llama.cpp or vLLM.",
+        description="The maker of the service, with its address and the variable of its key; "
+        "empty: the server at base_url, such as llama.cpp or vLLM.",
     )
 
 
@@ -149,7 +149,7 @@ class ModelReranker:
     ) -> None:
         """``settings``: those of ``ModelRerankerConfig``. Raises: ConfigError."""
         self.config = decoded_settings(ModelRerankerConfig, config, settings)
-        self._model = component_later("models", self.config.model, "the reranker's model")
+        self._model = LaterComponent("models", self.config.model, "the reranker's model")
 
     @property
     def name(self) -> str:
