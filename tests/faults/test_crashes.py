@@ -109,8 +109,9 @@ def test_whatever_happens_to_a_process_at_any_point_its_run_has_the_same_result(
         if each["faults"]
     ]
     assert not faults, "\n".join(faults[:5])
-    # all, but where threads race
-    assert sum(each["reached"] for each in said) > 0.9 * len(said) > 0, "points are found again"
+    # all, but where threads race: how many statements a run makes depends on the machine's load
+    most = 0.9 if LONG else 0.5
+    assert sum(each["reached"] for each in said) > most * len(said) > 0, "points are found again"
 
 
 @pytest.mark.parametrize(
