@@ -36,7 +36,7 @@ def doubling(tmp_path: Path, process: dict[str, object], seconds: float = 60) ->
 
 
 def started(file: str, given: str = "x" * 1000) -> subprocess.Popen[str]:
-    """Start the command on a file, with the journal that it has by default and less memory."""
+    """Start the command on a file, with the journal that it has by default and a gigabyte of addresses."""
     pytest.importorskip("axil_cli")
     return subprocess.Popen(
         [sys.executable, "-m", "axil_cli.main", "run", file, "--input", given],
@@ -44,7 +44,7 @@ def started(file: str, given: str = "x" * 1000) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 * GIGABYTE, 2 * GIGABYTE)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (GIGABYTE, GIGABYTE)),
     )
 
 
@@ -61,7 +61,6 @@ def test_a_text_that_doubles_in_every_round_is_an_error(tmp_path: Path, process:
         _, err = child.communicate(timeout=50)
     assert "AX639" in err
     assert child.returncode == 1
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 < GIGABYTE
 
 
 def test_a_cycle_that_only_turns_hears_a_signal(tmp_path: Path):
@@ -142,4 +141,3 @@ def test_lists_that_double_end_in_little_memory(tmp_path: Path, made: Any, given
         _, err = child.communicate(timeout=50)
     assert "AX639" in err
     assert child.returncode == 1
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 < GIGABYTE
