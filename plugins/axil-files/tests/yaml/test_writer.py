@@ -13,7 +13,11 @@ from axil_files import dump_yaml, parse_yaml
 TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc")) | st.sampled_from("\n\t"))
 SCALARS = TEXTS | st.integers(-(2**63), 2**63) | st.booleans() | st.none()
 DATA = st.dictionaries(
-    TEXTS, st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner))
+    TEXTS,
+    st.recursive(
+        SCALARS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=20
+    ),
+    max_size=5,
 )
 
 
