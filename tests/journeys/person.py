@@ -295,11 +295,15 @@ class Server:
         return self.http.post(path, json=data).raise_for_status().json()
 
     def ended(self, run_id: str, *, status: str = "done") -> Any:
-        """Wait until a run is at rest; return what the API says of it."""
+        """Wait until a run is at rest; return what the API says of it.
+
+        One that waits for answers which were given at another server waits until they are taken.
+        """
 
         def rested() -> Any:
             run = self.get(f"/v1/runs/{run_id}")
-            return run if run["status"] not in ("running", "pending", "queued") else None
+            passing = {"running", "pending", "queued", "paused"} - {status}
+            return run if run["status"] not in passing else None
 
         run = eventually(rested)
         assert run["status"] == status, run

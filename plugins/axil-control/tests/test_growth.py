@@ -36,7 +36,7 @@ def doubling(tmp_path: Path, process: dict[str, object], seconds: float = 60) ->
 
 
 def started(file: str, given: str = "x" * 1000) -> subprocess.Popen[str]:
-    """Start the command on a file, with the journal that it has by default and a gigabyte of addresses."""
+    """Start the command on a file, with its usual journal and a gigabyte of addresses."""
     pytest.importorskip("axil_cli")
     return subprocess.Popen(
         [sys.executable, "-m", "axil_cli.main", "run", file, "--input", given],
