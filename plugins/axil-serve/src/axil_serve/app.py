@@ -399,7 +399,9 @@ class _Api:
         return JSONResponse({}, 202)
 
     async def resume(self, request: Request) -> Response:
-        await self.service.resume(caller_of(request), _run(request))
+        # a client that changes nothing sends no body
+        body = await body_of(request, {"limits"}) if await request.body() else {}
+        await self.service.resume(caller_of(request), _run(request), fields_in(body, "limits"))
         return JSONResponse({}, 202)
 
     async def remove(self, request: Request) -> Response:

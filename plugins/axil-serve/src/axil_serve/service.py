@@ -550,13 +550,20 @@ class RunService:
         async with self.acting(caller, "cancel", run_id):
             await self.engine.cancel(run_id, "cancelled by a caller")
 
-    async def resume(self, caller: Caller, run_id: str) -> None:
-        """Resume a run that was interrupted, failed, reached a limit or was cancelled."""
+    async def resume(
+        self, caller: Caller, run_id: str, limits: Mapping[str, Any] | None = None
+    ) -> None:
+        """Resume a run that was interrupted, failed, reached a limit or was cancelled.
+
+        ``limits``: those that it has from now on, as of ``Limits.changed``.
+        """
         self._check_doing(caller, "run")
+        if limits:
+            caller.check("limits")
         await self.read(self._seen, caller, run_id, "run")
         await self._refresh(caller, run_id)
-        async with self.acting(caller, "resume", run_id):
-            await self.engine.resume(run_id)
+        async with self.acting(caller, "resume", run_id, **({"limits": limits} if limits else {})):
+            await self.engine.resume(run_id, limits)
 
     async def fork(
         self,
