@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 from tests.house import programs
 
-from axil_cli.main import main
 from axil_files import load
 from axil_journals import ReplayIndex
 from axil_serve import Access, Caller, RunService, app_of
@@ -41,7 +41,7 @@ FLOW = {
             }
             for name in NODES
         ],
-        "edges": [{"from": a, "to": b} for a, b in zip(NODES, NODES[1:], strict=False)],
+        "edges": [{"from": a, "to": b} for a, b in pairwise(NODES)],
         "start": ["a"],
         "end": ["d"],
     }
@@ -137,10 +137,10 @@ def test_a_server_resumes_a_limited_run_with_a_larger_limit(folder, monkeypatch)
         assert one.post(f"{run}/resume").status_code == 202
         one.get(f"{run}/events")
         assert "AX414" in one.get(run).json()["error"]
-    with client() as other:  # after a restart
-        assert other.post(f"{run}/resume", json=more).status_code == 202
-        other.get(f"{run}/events")
-        ended = other.get(run).json()
+    with client() as two:  # after a restart
+        assert two.post(f"{run}/resume", json=more).status_code == 202
+        two.get(f"{run}/events")
+        ended = two.get(run).json()
         assert (ended["status"], ended["error"]) == ("done", "")
         assert ReplayIndex(journal.entries(run.rpartition("/")[2])).limits.seconds == 600
     journal.close()
