@@ -13,8 +13,9 @@ from starlette.testclient import TestClient
 
 from axil import Context, RootGraph, Workflow
 from axil_journals import MemoryJournal
-from axil_serve import RunService, app_of
+from axil_serve import RunService, agui, app_of
 from axil_serve.agui import AgUi
+from axil_serve.streams import StreamEvent
 
 from .conftest import (
     BEN,
@@ -94,6 +95,53 @@ def test_words_that_do_not_count_are_replaced():
     assert [event.delta for event in said] == ["An axil is"]
     assert snapshot.messages[-1].id == said[0].message_id
     assert kinds.index("TEXT_MESSAGE_END") < kinds.index("MESSAGES_SNAPSHOT")
+
+
+def test_a_step_that_is_shown_anew_begins_once_and_its_calls_too():
+    agent, at = agui._Agent(None, None, "r", None), {"frame": [], "activation": "a", "node": "a"}
+    begun = StreamEvent(kind="started", data={**at, "what": "node"})
+    call = {"kind": "tool_call", "id": "c", "name": "look", "arguments": {}}
+    called = StreamEvent(kind="chunk", data={**at, "chunk": call})
+    sent = b"".join(b"".join(agent._frames_of(each)) for each in (begun, called) * 2)
+    assert sent.count(b"STEP_STARTED") == sent.count(b"TOOL_CALL_START") == 1
+    assert [each.message["id"] for each in agent._acted] == ["c:call"]
+
+
+def trying(followed: Followed, *, asks: bool) -> Workflow:
+    """Return a node that says and does something, takes it back, and does something else."""
+    graph = RootGraph("trying")
+    graph.create_node(followed, name="followed")
+
+    async def act(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        for id in ("c1", "c2"):
+            ctx.emit({"kind": "text", "text": "An "})
+            ctx.emit({"kind": "tool_call", "id": id, "name": "look", "arguments": {}})
+            ctx.emit({"kind": "tool_result", "id": id, "name": "look", "content": id})
+            if id == "c1":
+                ctx.emit({"kind": "reset", "chunks": 3})
+        if asks:
+            await ctx.ask("Which?")
+        return {"text": "Axil."}
+
+    graph.create_node(act, name="act")
+    graph.edge_from_entry("followed", {"name": ""})
+    graph.create_edge("followed", "act", {"name": ""})
+    graph.edge_to_exit("act", {"text": ""})
+    return graph.build()
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_calls_that_do_not_count_are_replaced(asks):
+    workflows = {"trying": trying(followed := Followed(), asks=asks)}
+    service = RunService(MemoryJournal(), workflows, poll_seconds=0.01)
+    followed.feed = service.feed
+    app = app_of(service, access(), protocols={"ag-ui": AgUi()})
+    with TestClient(app, base_url="http://127.0.0.1", headers=as_caller(BEN)) as client:
+        events = asked_of(client, "trying", forwardedProps={"input": {"name": "x"}})
+    [snapshot] = [event for event in events if event.type.value == "MESSAGES_SNAPSHOT"]
+    ids = [message.id.rpartition(":")[0] or message.id for message in snapshot.messages]
+    run_id = snapshot.messages[2].id.partition(":")[0]
+    assert ids == ["m", "c2", run_id, *([] if asks else [run_id])]
 
 
 # ------------------------------------------------------------- what a front end gives along

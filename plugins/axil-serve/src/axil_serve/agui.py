@@ -9,8 +9,10 @@ names the interrupts, whose ids hold the run's id.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from starlette.requests import Request
@@ -163,6 +165,17 @@ def _resumed(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     raise BadRequest("AX966", "resume is not a list of interrupts.", hint)
 
 
+@dataclass(frozen=True, slots=True)
+class _Acted:
+    """A message of a call of a tool."""
+
+    who: Mapping[str, Any]
+    """The place of its firing, as events have it."""
+    number: int
+    """The number of its chunk among those of the firing that count."""
+    message: dict[str, Any]
+
+
 class _Agent:
     """The events of one request."""
 
@@ -173,8 +186,9 @@ class _Agent:
         self._permit = permit
         self._words = Words(frozenset())
         self._open: dict[str, None] = {}  # steps that have started
-        self._acted: list[dict[str, Any]] = []  # messages of the calls of tools
-        self._is_saying = self._has_state = False
+        self._acted: list[_Acted] = []
+        self._shown, self._known = Counter[str](), set[str]()  # chunks by firing; ids of messages
+        self._is_saying = self._has_state = self._is_taken_back = False
 
     async def frames(self, name: str, after: str, body: Mapping[str, Any]) -> AsyncGenerator[bytes]:
         """Yield the events of AG-UI behind a step, as server-sent events."""
@@ -197,6 +211,7 @@ class _Agent:
             return
         output = "" if run["questions"] else output_text(run)
         is_superseded = bool(output) and self._words.is_superseded(output)
+        is_replaced = is_superseded or self._is_taken_back or self._words.is_taken_back
         if output and not is_superseded:
             for each in self._text_frames(self._words.rest(output)):
                 yield each
@@ -204,10 +219,12 @@ class _Agent:
             yield _event("STATE_SNAPSHOT", snapshot=run["output"])
         if self._is_saying:
             yield _event("TEXT_MESSAGE_END", messageId=self._run_id)
-        if is_superseded:  # what was said does not count: this stands for all messages
+        if is_replaced:  # what was shown does not count: these stand for all messages
             message = {"id": self._run_id, "role": "assistant", "content": output}
             given = cast("list[Any]", body.get("messages") or [])
-            yield _event("MESSAGES_SNAPSHOT", messages=[*given, *self._acted, message])
+            acted = [each.message for each in self._acted]
+            said = [message] if output else []
+            yield _event("MESSAGES_SNAPSHOT", messages=[*given, *acted, *said])
         interrupts = [
             {
                 "id": f"{self._run_id}:{question['id']}",
@@ -226,36 +243,63 @@ class _Agent:
     def _frames_of(self, event: StreamEvent) -> Iterable[bytes]:
         data: Mapping[str, Any] = event.data or {}
         if event.kind == "started" and data["what"] == "node":
-            self._open[data["activation"]] = None
-            yield _event("STEP_STARTED", stepName=data["activation"])
+            self._take_back(data, self._shown[data["activation"]])
+            if data["activation"] not in self._open:  # else what it shows comes again
+                self._open[data["activation"]] = None
+                yield _event("STEP_STARTED", stepName=data["activation"])
         elif event.kind == "step" and data["kind"] == "done" and data["activation"] in self._open:
             del self._open[data["activation"]]
             yield _event("STEP_FINISHED", stepName=data["activation"])
         elif event.kind == "chunk":
-            yield from self._tool(data["chunk"])
+            yield from self._tool(data, data["chunk"])
         known, words = self._words.fields, self._words.add(event)
         if self._words.fields not in (None, known):
             yield _event("CUSTOM", name="output", value={"fields": self._words.fields})
         yield from self._text_frames(words)
 
-    def _tool(self, chunk: Mapping[str, Any]) -> Iterable[bytes]:
-        id = str(chunk.get("id", ""))
-        if chunk.get("kind") == "tool_call":
-            arguments = chunk.get("arguments")
+    def _tool(self, who: Mapping[str, Any], chunk: Mapping[str, Any]) -> Iterable[bytes]:
+        kind, id = chunk.get("kind"), str(chunk.get("id", ""))
+        if kind == "reset":
+            self._take_back(who, int(chunk.get("chunks") or 0), inside=bool(chunk.get("inside")))
+        elif kind != "retry":
+            self._shown[who["activation"]] += 1
+        if kind == "tool_call":
+            arguments, name = chunk.get("arguments"), str(chunk.get("name", ""))
             text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-            call = {"name": str(chunk.get("name", "")), "arguments": text}
+            call = {"name": name, "arguments": text}
             calls = [{"id": id, "type": "function", "function": call}]
-            self._acted.append({"id": f"{id}:call", "role": "assistant", "toolCalls": calls})
-            yield _event("TOOL_CALL_START", toolCallId=id, toolCallName=str(chunk.get("name", "")))
-            yield _event("TOOL_CALL_ARGS", toolCallId=id, delta=text)
-            yield _event("TOOL_CALL_END", toolCallId=id)
-        elif chunk.get("kind") == "tool_result":
+            message = {"id": f"{id}:call", "role": "assistant", "toolCalls": calls}
+            if self._is_new(who, message):
+                yield _event("TOOL_CALL_START", toolCallId=id, toolCallName=name)
+                yield _event("TOOL_CALL_ARGS", toolCallId=id, delta=text)
+                yield _event("TOOL_CALL_END", toolCallId=id)
+        elif kind == "tool_result":
             content = chunk.get("content", "")
             text = content if isinstance(content, str) else json.dumps(content)
-            result = {"toolCallId": id, "content": text}
             message_id = f"{self._run_id}:{id}"
-            self._acted.append({"id": message_id, "role": "tool", **result})
-            yield _event("TOOL_CALL_RESULT", messageId=message_id, **result)
+            result = {"toolCallId": id, "content": text}
+            if self._is_new(who, {"id": message_id, "role": "tool", **result}):
+                yield _event("TOOL_CALL_RESULT", messageId=message_id, **result)
+
+    def _is_new(self, who: Mapping[str, Any], message: dict[str, Any]) -> bool:
+        """Keep a message; return whether none of its id was sent."""
+        self._acted.append(_Acted(who, self._shown[who["activation"]], message))
+        is_new = message["id"] not in self._known
+        self._known.add(message["id"])
+        return is_new
+
+    def _take_back(self, who: Mapping[str, Any], chunks: int, *, inside: bool = False) -> None:
+        """Drop the messages among the last chunks of a firing, or also of those inside of it."""
+        self._shown[who["activation"]] = left = max(0, self._shown[who["activation"]] - chunks)
+        around = [*who["frame"], who["node"]]
+        kept = [
+            each
+            for each in self._acted
+            if (each.who["activation"] != who["activation"] or each.number <= left)
+            and not (inside and each.who["frame"][: len(around)] == around)
+        ]
+        self._is_taken_back = self._is_taken_back or len(kept) < len(self._acted)
+        self._acted = kept
 
     def _text_frames(self, text: str) -> Iterable[bytes]:
         if not text:
