@@ -97,13 +97,6 @@ class Serve:
             "installed; 'off' serves none",
         )
         parser.add_argument(
-            "--concurrency",
-            type=int,
-            default=100,
-            metavar="N",
-            help="the largest number of runs at the same time",
-        )
-        parser.add_argument(
             "--body-bytes",
             type=int,
             default=1_000_000,

@@ -51,6 +51,7 @@ from axil_journals import (
     ReplayIndex,
     RunInfo,
     SharedJournal,
+    check_run_options,
     decode_value,
     fork,
     open_questions,
@@ -147,7 +148,9 @@ class RunService:
             audit: the file of acts; None: none is written.
             secrets: the names of what callers may give along with their runs.
             options: of ``LocalEngine``.
+        Raises: ConfigError (AX130), TypeError: as ``LocalEngine``.
         """
+        check_run_options(options, RunService, LocalEngine)
         self.push_urls = tuple(push_urls)
         self.keep_seconds, self.queue, self._status = keep_seconds, queue, status
         self.feed, self.watch_only, self.poll_seconds = Feed(), watch_only, poll_seconds

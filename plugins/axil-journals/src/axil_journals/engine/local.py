@@ -80,6 +80,7 @@ from axil_journals.engine.loading import (
     PlacingWriter,
     Trial,
     append,
+    check_run_options,
     deliver,
     discard_all,
     finish,
@@ -175,7 +176,9 @@ class LocalEngine:
             objects: where the files of runs are kept for all workers; with ``folder_of``.
             options: for all runs, as of ``axil.Options``: ``deps``, ``channel``, ``clock``,
                 ``observers``, ``limits``, ``executor`` (it is closed with the engine) …
+        Raises: ConfigError (AX130), TypeError: there is no such option, or it has a wrong value.
         """
+        check_run_options(options, LocalEngine)
         self.journal: SharedJournal = MemoryJournal() if journal is None else journal
         self.max_loaded, self.patience_seconds = loaded, patience_seconds
         self.recheck_seconds = recheck_seconds
