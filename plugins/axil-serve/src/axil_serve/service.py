@@ -58,7 +58,7 @@ from axil_journals import (
     snapshot,
     with_recorded_end,
 )
-from axil_serve.access import Caller
+from axil_serve.access import Caller, Right
 from axil_serve.audit import Audit
 from axil_serve.data import (
     OVER,
@@ -478,11 +478,7 @@ class RunService:
         own |= self._held.kept(caller)
         if metadata:
             own["metadata"] = dict(metadata)
-        run_id = (
-            hashlib.sha256(json.dumps([caller.name, name, key]).encode()).hexdigest()[:16]
-            if key
-            else secrets.token_hex(8)
-        )
+        run_id = _keyed(caller, name, key) if key else secrets.token_hex(8)
         own |= {"run": run_id} if "secrets" in own else {}
         begin = partial(
             self.engine.start,
@@ -497,6 +493,19 @@ class RunService:
         self._held.put(caller, run_id)
         async with self.acting(caller, "start", run_id, workflow=name, files=[*files]):
             return await self._begun(caller, run_id, begin, own, files)
+
+    async def begun(self, caller: Caller, name: str, key: str) -> str:
+        """Return the run of a workflow that a caller began with a key; empty: there is none."""
+        run_id = _keyed(caller, name, key)
+        return run_id if await self.read(self.journal.infos, [run_id]) else ""
+
+    async def rejoin(self, caller: Caller, run_id: str, right: Right = "run") -> None:
+        """Have a run go on that broke off, with what the caller gives along; another is left."""
+        self._check_doing(caller, right)
+        info = await self.read(self._seen, caller, run_id, right)
+        await self._refresh(caller, run_id)
+        if info.status == "open":
+            await self.engine.resume(run_id)
 
     async def _begun(
         self,
@@ -834,6 +843,11 @@ def _check_input(workflow: Workflow, input: Any) -> None:
         )
         fields = json.dumps(dict.fromkeys(wanted, "…"), ensure_ascii=False)
         raise BadRequest("AX120", message, f"Send its fields as data: {fields}.")
+
+
+def _keyed(caller: Caller, name: str, key: str) -> str:
+    """Return the id of the run of a workflow that a caller begins with a key."""
+    return hashlib.sha256(json.dumps([caller.name, name, key]).encode()).hexdigest()[:16]
 
 
 def _thread(caller: Caller, session: str) -> str:
