@@ -232,7 +232,7 @@ def _page_routes(*, has_sign_in: bool) -> Iterable[BaseRoute]:
             return JSONResponse(error_data("AX965", "the file does not exist."), 404)
         content = (files("axil_serve") / "page" / name).read_bytes()
         if has_sign_in and name == "index.html":
-            content = content.replace(b"</head>", b'<meta name="sign-in" content="/login"></head>')
+            content = content.replace(b"</head>", b'<meta name="sign-in" content="login"></head>')
         return Response(content, media_type=PAGE[name], headers={"cache-control": "no-cache"})
 
     return [Route("/", page), Route("/page/{name}", page)]
