@@ -176,7 +176,7 @@ graph.edge_to_exit("say", {"text": ""})
 """
 
 
-def told(server: Server, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def agent_events(server: Server, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the events of AG-UI, as they arrive."""
     with server.http.stream("POST", "/ag-ui/speaks", json=body) as answer:
         for line in answer.iter_lines():
@@ -195,7 +195,7 @@ def test_a_front_end_whose_server_is_killed_goes_on_with_the_same_request(
     body: dict[str, Any] = {"threadId": "t", "runId": "r", "messages": [message]}
     heard: list[dict[str, Any]] = []
     try:
-        for event in told(server, body):
+        for event in agent_events(server, body):
             heard.append(event)
             if event["type"] == "TEXT_MESSAGE_CONTENT":
                 server.program.kill()
@@ -205,7 +205,7 @@ def test_a_front_end_whose_server_is_killed_goes_on_with_the_same_request(
     server = Server(terminal, "axil serve speaks.py:graph")
     # a front end sends what it has
     part = {"id": heard[-1]["messageId"], "role": "assistant", "content": "one "}
-    again = list(told(server, {**body, "messages": [message, part]}))
+    again = list(agent_events(server, {**body, "messages": [message, part]}))
     assert (again[1]["type"], again[1]["messages"]) == ("MESSAGES_SNAPSHOT", [message])
     said = [each["delta"] for each in again if each["type"] == "TEXT_MESSAGE_CONTENT"]
     assert "".join(said) == "one two"

@@ -152,7 +152,7 @@ def resumed(recorded: Entry, plan: Plan, options: Options) -> Entry:
 
 
 def limits_entry(limits: Limits) -> Entry:
-    """Return the entry by which a run goes on with other limits, and keeps them."""
+    """Return the entry by which a run continues with other limits, and keeps them."""
     return Entry("resumed", data={"now": {"limits": _encoded_limits(limits)}})
 
 
