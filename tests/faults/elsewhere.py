@@ -75,15 +75,18 @@ def gone() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def unrecorded() -> None:
-    """Have the process killed when the result of a tool is about to be recorded."""
+def killed(*, behind: bool) -> None:
+    """Have the process killed when the result of a tool is about to be recorded, or was."""
     services: Any = internal("RunServices")
     keep = services.keep
 
     async def kept(self: Any, fact: Any) -> None:
-        if isinstance(fact, StepDone) and fact.name.startswith("tool:"):
+        is_it = isinstance(fact, StepDone) and fact.name.startswith("tool:")
+        if is_it and not behind:
             gone()
         await keep(self, fact)
+        if is_it:
+            gone()
 
     services.keep = kept
 
@@ -98,8 +101,8 @@ class Person:
 
 
 def main(kind: str, folder: str, url: str, way: str) -> None:
-    if way == "unrecorded":
-        unrecorded()
+    if way in ("recorded", "unrecorded"):
+        killed(behind=way == "recorded")
     model = Scripted([{"tool_calls": CALLS[kind]}])
     asked = {"approve": ["*"]} if way == "asked" else {}
     graph = agent(model, tools_of(kind, Path(folder), url), **asked)

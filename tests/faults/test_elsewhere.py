@@ -161,6 +161,56 @@ def test_a_call_that_was_answered_and_not_recorded_is_asked_about(tmp_path, shop
     assert len(shop.asked) == 2
 
 
+OTHER = {"instructions": "Write it otherwise."}
+
+
+def test_a_call_in_flight_is_asked_about_where_the_prompt_is_another_one(tmp_path, shop):
+    shop.may_answer.set()
+    killed_by_itself("order", tmp_path, shop.url, "unrecorded")
+    heir = Heir("order", tmp_path, shop.url, settings=OTHER)
+    for _ in range(2):
+        [question] = heir.resumed(migrate=True).questions
+        assert question.text.startswith("w: tool:1:0:order was about to run when the run broke")
+        assert question.text.endswith("it may do that again, or not. Go on?")
+        assert heir.model.requests == []
+    done = heir.resumed(migrate=True, answers={question.id: "retry"})
+    assert (done.output, shop.asked) == ({"o": 1}, ["POST"])
+
+
+@pytest.mark.parametrize("answer", ["retry", "fail", {"output": "it is ordered"}])
+@pytest.mark.parametrize("item", ["chair", "table"])
+def test_what_came_of_a_call_in_flight_is_the_result_of_the_same_call_alone(
+    tmp_path, shop, answer, item
+):
+    shop.may_answer.set()
+    killed_by_itself("order", tmp_path, shop.url, "unrecorded")
+    call = {"name": "order", "arguments": {"body": {"item": item}}}
+    model = Scripted([{"tool_calls": [call]}, '{"o": 1}'])
+    heir = Heir("order", tmp_path, shop.url, settings=OTHER, model=model)
+    [question] = heir.resumed(migrate=True).questions
+    answers = {question.id: answer}
+    if answer == "fail":
+        with pytest.raises(NodeFailed, match="was given up"):
+            heir.resumed(migrate=True, answers=answers)
+        assert shop.asked == ["POST"]
+        return
+    assert heir.resumed(migrate=True, answers=answers).output == {"o": 1}
+    is_told = item == "chair" and answer != "retry"
+    assert len(shop.asked) == (1 if is_told else 2)
+    assert model.requests[1].messages[-1]["content"] == (
+        "it is ordered" if is_told else "POST is done"
+    )
+
+
+def test_a_call_that_was_made_is_asked_about_where_the_prompt_is_another_one(tmp_path, shop):
+    shop.may_answer.set()
+    killed_by_itself("order", tmp_path, shop.url, "recorded")
+    assert Heir("order", tmp_path, shop.url, settings=OTHER).resumed(migrate=True).questions
+    heir = Heir("order", tmp_path, shop.url)
+    assert heir.resumed(migrate=True).output == {"o": 1}  # with the first one nothing is asked
+    assert shop.asked == ["POST"]
+
+
 def test_what_a_person_was_asked_is_asked_again_and_an_allowed_call_is_made_once(tmp_path, shop):
     shop.may_answer.set()
     killed_by_itself("order", tmp_path, shop.url, "asked")

@@ -146,8 +146,8 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
     ),
     "axil_process/sandboxes/inside.py": ("execvp os.fork", "what a program was asked to start"),
     "axil_process/programs/child.py": (
-        "create_subprocess_exec granted subprocess.run",
-        "callers ask for code, mcp or program before; taskkill",
+        "Popen create_subprocess_exec granted subprocess.run",
+        "callers ask for code, mcp or program before; taskkill; its own watchdog",
     ),
     "axil_workspace/launcher.py": ("execvp os.fork posix_spawnp", "tools that asked for leave"),
 }  # fmt: skip

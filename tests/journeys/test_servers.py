@@ -151,3 +151,63 @@ def test_a_client_that_follows_a_run_past_a_killed_server_has_each_step_once(
     whole = [(id, data) for kind, id, data in events(server, run_id) if kind == "step"]
     assert heard == whole
     assert server.ended(run_id)["output"] == {"items": list(range(12))}
+
+
+SPEAKS = """
+import asyncio
+from pathlib import Path
+from axil import RootGraph
+
+graph = RootGraph("speaks")
+
+
+async def say(inputs, ctx):
+    ctx.emit({"kind": "text", "text": "one "})
+    if not Path("begun").exists():
+        Path("begun").touch()
+        await asyncio.Event().wait()
+    ctx.emit({"kind": "text", "text": "two"})
+    return {"text": "one two"}
+
+
+graph.create_node(say, name="say")
+graph.edge_from_entry("say", {"message": ""})
+graph.edge_to_exit("say", {"text": ""})
+"""
+
+
+def agent_events(server: Server, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the events of AG-UI, as they arrive."""
+    with server.http.stream("POST", "/ag-ui/speaks", json=body) as answer:
+        for line in answer.iter_lines():
+            if line.startswith("data: "):
+                yield json.loads(line.removeprefix("data: "))
+
+
+def test_a_front_end_whose_server_is_killed_goes_on_with_the_same_request(
+    terminal: Terminal,
+) -> None:
+    import httpx
+
+    terminal.write("speaks.py", SPEAKS)
+    server = Server(terminal, "axil serve speaks.py:graph")
+    message = {"id": "m", "role": "user", "content": "speak"}
+    body: dict[str, Any] = {"threadId": "t", "runId": "r", "messages": [message]}
+    heard: list[dict[str, Any]] = []
+    try:
+        for event in agent_events(server, body):
+            heard.append(event)
+            if event["type"] == "TEXT_MESSAGE_CONTENT":
+                server.program.kill()
+    except httpx.HTTPError:
+        pass  # it was killed
+    assert heard[-1]["delta"] == "one "
+    server = Server(terminal, "axil serve speaks.py:graph")
+    # a front end sends what it has
+    part = {"id": heard[-1]["messageId"], "role": "assistant", "content": "one "}
+    again = list(agent_events(server, {**body, "messages": [message, part]}))
+    assert (again[1]["type"], again[1]["messages"]) == ("MESSAGES_SNAPSHOT", [message])
+    said = [each["delta"] for each in again if each["type"] == "TEXT_MESSAGE_CONTENT"]
+    assert "".join(said) == "one two"
+    assert (again[-1]["type"], again[-1]["result"]) == ("RUN_FINISHED", {"text": "one two"})
+    assert len(server.get("/v1/runs")["runs"]) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from pydantic import BaseModel
 
 from axil import RootGraph
 from axil_agent import Agent, ReplyError, Scripted, SingleAgent
+from axil_models import Reply, Request
 
 
 def between(model: Any, keys: Any, **settings: Any) -> Any:
@@ -79,3 +81,52 @@ def test_a_typed_field_of_a_state_is_asked_for_in_json_and_read_without(reply):
 def test_no_text_and_no_answer_are_not_taken_for_prose(reply, fault):
     with pytest.raises(ReplyError, match=fault):
         SingleAgent(Scripted([reply])).invoke({"q": "?"})
+
+
+class Interrupted:
+    """A model whose first try breaks off in the middle, as adapters show it."""
+
+    def __init__(self, text: str, pieces: int) -> None:
+        self.text, self.pieces = text, pieces
+
+    async def reply(self, request: Request, emit: Callable[[Any], None]) -> Reply:
+        size = -(-len(self.text) // self.pieces)
+        pieces = [self.text[at : at + size] for at in range(0, len(self.text), size)]
+        for piece in pieces[:-1]:
+            emit({"kind": "text", "text": piece})
+        emit({"kind": "reset", "chunks": len(pieces) - 1})
+        emit({"kind": "retry", "try": 2, "of": 2})
+        for piece in pieces:
+            emit({"kind": "text", "text": piece})
+        return Reply(text=self.text)
+
+
+@pytest.mark.parametrize("pieces", [2, 3, 9])
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("An axil is an angle.", {}),
+        ("<think>Is it a leaf? No.</think>An axil is an angle.", {}),
+        ('{"mood": "calm", "level": 3}', {"output_type": Mood}),
+        ('<think>{"mood"?</think>{"mood": "calm", "level": 3}', {"output_type": Mood}),
+    ],
+)
+def test_a_try_that_broke_off_is_taken_back_as_it_was_shown(text, options, pieces):
+    before = {"kind": "note"}
+    left: list[Any] = [before]
+
+    class Watch:
+        def chunk(self, activation: Any, chunk: Any) -> None:
+            if chunk["kind"] == "reset":
+                del left[len(left) - chunk["chunks"] :]
+                assert left == [before]
+            elif chunk["kind"] != "retry":
+                left.append(chunk)
+
+    g = RootGraph("g")
+    g.create_node(Agent, name="w", model=Interrupted(text, pieces), prompt_template="?", **options)
+    g.edge_from_entry("w", {})
+    g.edge_to_exit("w", {"mood": "", "level": ""} if options else {"text": ""})
+    g.build().invoke({}, observers=[Watch()])
+    said = "".join(chunk["text"] for chunk in left if chunk["kind"] == "text")
+    assert said == text.rpartition("</think>")[2]

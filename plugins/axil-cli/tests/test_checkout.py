@@ -76,6 +76,24 @@ def blocks(_context: dict | None = None) -> list:
     '''Give blocks.'''
     return [Block()]
 """,
+    "functions/function_calling/typed.py": """
+from __future__ import annotations
+from typing import TYPE_CHECKING, Annotated
+from utils.catalog import ParamMeta
+if TYPE_CHECKING:
+    from axil import Context
+    from somewhere import FunctionContext
+
+Text = Annotated[str, ParamMeta(description="what is said")]
+
+def say(text: Text, _context: FunctionContext | None = None, **more: str) -> str:
+    '''Say a text.'''
+    return f"{_context['node_id']}: {text} {more}"
+
+def tell(text: Text, ctx: Context, **more: str) -> str:
+    '''Tell a text.'''
+    return f"{ctx.activation.node}: {text} {more}"
+""",
 }
 
 
@@ -182,3 +200,10 @@ def test_what_an_earlier_load_read_is_read_anew(functions, tmp_path):
         (functions / "function_calling/new.py").write_text(text.replace("one", wanted), "utf-8")
         known = with_functions(Registry(), str(functions), print)
         assert known.resolve("tools", "f")() == wanted
+
+
+@pytest.mark.parametrize("name", ["say", "tell"])
+def test_annotations_of_what_a_run_fills_are_not_read(use, known, name):
+    shown = tool_of(known.resolve("tools", name)).spec.parameters["properties"]
+    assert shown == {"text": {"description": "what is said", "type": "string"}}
+    assert use(name, text="hello") == "Writer: hello {}"

@@ -310,3 +310,10 @@ def test_a_check_imports_neither_what_runs_nor_what_keeps_runs(tmp_path):
     found = imported("check", tmp_path / "flow.py:graph")
     assert "axil_journals.pictures.scopes" in found
     assert not {"asyncio", "axil_journals.recorder", "axil.runtime.run", "axil_cli.run"} & found
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "two", "1.5"])
+def test_a_worker_in_which_no_run_could_begin_is_refused(axil, given):
+    refused = axil("worker", f"--concurrency={given}")
+    assert refused.code == 2
+    assert f"--concurrency: expected a whole number ≥ 1, found {given}" in refused.err

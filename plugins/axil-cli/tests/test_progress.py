@@ -162,6 +162,17 @@ def test_a_service_that_is_asked_again_is_seen_and_its_reply_begins_anew():
     ]
 
 
+def test_thoughts_of_a_reply_that_broke_off_are_not_shown():
+    thought = {"kind": "reasoning", "text": "A leaf?"}
+    lines = shown(
+        lambda p: p.chunk(A, thought),
+        lambda p: p.chunk(A, {"kind": "reset", "chunks": 1}),
+        says(A, "An angle."),
+        ends(A),
+    )
+    assert lines == ["ann    An angle."]
+
+
 def test_a_reply_that_is_data_is_shown_as_fields_when_it_is_whole():
     assert shown(
         says(A, '{"score": 3, '), says(A, '"why": "so"}'), ends(A, {"score": 3, "why": "so"})

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from axil import Context, Limits, RootGraph, run_sync
+from axil import Context, Limits, RootGraph, SpecError, run_sync
+from axil.plugin import JournalError
 from axil_journals import Entry, LocalEngine, MemoryJournal, ReplayIndex, fork, snapshot
 from axil_testing import VirtualClock
 
@@ -144,6 +145,51 @@ def test_an_engine_holds_a_run_of_another_process_to_its_limits():
 
     result = asyncio.run(main())
     assert (result.status, result.error.id) == ("limited", "AX412")
+
+
+def test_an_engine_resumes_a_limited_run_with_other_limits():
+    graph, journal = letters(Limits(firings=2, seconds=900)), MemoryJournal()
+    answers = begun(journal, None, graph)
+
+    async def main() -> list[Any]:
+        async with LocalEngine(journal, [graph], clock=VirtualClock()) as engine:
+            await engine.answer("r", answers)
+            ends = [await engine.result("r")]
+            for limits in ({"firings": 3}, None, {"firings": None}):
+                await engine.resume("r", limits)
+                ends.append(await engine.result("r"))
+            await engine.resume("r", {"firings": 1})  # it is done
+            return ends
+
+    assert [end.status for end in asyncio.run(main())] == ["limited"] * 3 + ["done"]
+    assert kept(journal) == Limits(seconds=900)
+
+
+def test_limits_of_a_run_that_another_process_holds_are_not_changed():
+    graph, journal = letters(), MemoryJournal()
+    begun(journal, Limits(firings=3), graph)
+
+    async def main() -> None:
+        async with LocalEngine(journal, [graph], loaded=0) as engine:
+            writer = journal.open("r")
+            writer.append(Entry("resumed"))
+            with pytest.raises(JournalError) as refused:
+                await engine.resume("r", {"firings": 9})
+            assert refused.value.id == "AX506"
+            writer.close()
+
+    asyncio.run(main())
+    assert kept(journal) == Limits(firings=3)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [({"firing": 3}, "AX130"), ({"lanes": {}}, "AX130"), ({"cost": float("nan")}, "AX128")],
+)
+def test_limits_that_there_are_not_are_refused(given, error):
+    with pytest.raises(SpecError) as refused:
+        Limits().changed(given)
+    assert refused.value.problems[0].id == error
 
 
 def test_a_moment_shows_what_was_due_though_a_limit_was_reached():

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from axil_process import Child
 
 from .kit import SDK, VARIOUS, Http, Note, children
 
@@ -51,8 +54,19 @@ def open_files() -> int:
     return sum(".so" not in name for name in opened)
 
 
+@pytest.fixture(scope="session")
+def watchdog() -> None:
+    """Start the process that is started once, with the first server, and stays."""
+
+    async def once() -> None:
+        child = await Child.start([sys.executable, "-c", ""], ends_with_parent=True)
+        await child.kill()
+
+    asyncio.run(once())
+
+
 @pytest.fixture
-def tidy() -> Iterator[None]:
+def tidy(watchdog: None) -> Iterator[None]:
     """Fails a test that leaves processes or open files behind."""
     if not Path("/proc/self/fd").exists():
         pytest.skip("there is no /proc to look into")

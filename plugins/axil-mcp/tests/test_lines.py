@@ -5,6 +5,7 @@ moment.
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from axil_mcp import CallFailed, MCPTools, Unreachable, stdio
+from axil_testing.members import ends
 
 from .kit import SERVERS, VARIOUS, children, is_alive, until
 
@@ -141,6 +143,35 @@ def test_a_server_that_stops_reading_is_reported_at_once(tidy, monkeypatch):
                 await tool({})
 
     asyncio.run(main())
+
+
+CLIENT = """
+import asyncio, os, sys
+from axil_mcp import MCPTools
+
+
+async def main():
+    async with MCPTools(name="d", command=sys.argv[1:]) as toolset:
+        await toolset.tools()
+        print("ready", flush=True)
+        await asyncio.sleep(600)
+
+
+asyncio.run(main())
+"""
+
+
+def test_a_server_that_heeds_no_end_of_its_input_ends_with_a_client_that_is_killed(tmp_path):
+    own = tmp_path / "pid"
+    starts = f"import os, sys; open({str(own)!r}, 'w').write(str(os.getpid()))"
+    start = f"{starts}; os.execv(sys.executable, [sys.executable, {str(SERVERS / 'deaf.py')!r}])"
+    command = [sys.executable, "-c", CLIENT, sys.executable, "-c", start]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as client:
+        assert client.stdout is not None
+        assert client.stdout.readline() == b"ready\n"
+        assert is_alive(server := int(own.read_text()))
+        client.kill()
+    assert ends(server)
 
 
 def test_a_connection_that_two_close_while_it_is_being_made_is_closed_when_either_says_so(

@@ -13,8 +13,9 @@ from starlette.testclient import TestClient
 
 from axil import Context, RootGraph, Workflow
 from axil_journals import MemoryJournal
-from axil_serve import RunService, app_of
+from axil_serve import RunService, agui, app_of
 from axil_serve.agui import AgUi
+from axil_serve.streams import StreamEvent
 
 from .conftest import (
     BEN,
@@ -94,6 +95,93 @@ def test_words_that_do_not_count_are_replaced():
     assert [event.delta for event in said] == ["An axil is"]
     assert snapshot.messages[-1].id == said[0].message_id
     assert kinds.index("TEXT_MESSAGE_END") < kinds.index("MESSAGES_SNAPSHOT")
+
+
+def test_a_step_that_is_shown_anew_begins_once_and_its_calls_too():
+    agent, at = (
+        agui._Agent(None, None, agui._Begun(run_id="r", given=[]), None),
+        {"frame": [], "activation": "a", "node": "a"},
+    )
+    begun = StreamEvent(kind="started", data={**at, "what": "node"})
+    call = {"kind": "tool_call", "id": "c", "name": "look", "arguments": {}}
+    called = StreamEvent(kind="chunk", data={**at, "chunk": call})
+    sent = b"".join(b"".join(agent._frames_of(each)) for each in (begun, called) * 2)
+    assert sent.count(b"STEP_STARTED") == sent.count(b"TOOL_CALL_START") == 1
+    assert [each.message["id"] for each in agent._acted] == ["c:call"]
+
+
+def trying(followed: Followed, *, asks: bool) -> Workflow:
+    """Return a node that says and does something, takes it back, and does something else."""
+    graph = RootGraph("trying")
+    graph.create_node(followed, name="followed")
+
+    async def act(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        for id in ("c1", "c2"):
+            ctx.emit({"kind": "text", "text": "An "})
+            ctx.emit({"kind": "tool_call", "id": id, "name": "look", "arguments": {}})
+            ctx.emit({"kind": "tool_result", "id": id, "name": "look", "content": id})
+            if id == "c1":
+                ctx.emit({"kind": "reset", "chunks": 3})
+        if asks:
+            await ctx.ask("Which?")
+        return {"text": "Axil."}
+
+    graph.create_node(act, name="act")
+    graph.edge_from_entry("followed", {"name": ""})
+    graph.create_edge("followed", "act", {"name": ""})
+    graph.edge_to_exit("act", {"text": ""})
+    return graph.build()
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_calls_that_do_not_count_are_replaced(asks):
+    workflows = {"trying": trying(followed := Followed(), asks=asks)}
+    service = RunService(MemoryJournal(), workflows, poll_seconds=0.01)
+    followed.feed = service.feed
+    app = app_of(service, access(), protocols={"ag-ui": AgUi()})
+    with TestClient(app, base_url="http://127.0.0.1", headers=as_caller(BEN)) as client:
+        events = asked_of(client, "trying", forwardedProps={"input": {"name": "x"}})
+    [snapshot] = [event for event in events if event.type.value == "MESSAGES_SNAPSHOT"]
+    ids = [message.id.rpartition(":")[0] or message.id for message in snapshot.messages]
+    run_id = snapshot.messages[2].id.partition(":")[0]
+    assert ids == ["m", "c2", run_id, *([] if asks else [run_id])]
+
+
+def runs_of(client: TestClient) -> list[Any]:
+    return client.get("/v1/runs").json()["runs"]
+
+
+def test_a_request_that_is_sent_again_is_about_the_same_run():
+    with served() as client:
+        asked = {"forwardedProps": {"input": {"name": "ada"}}}
+        first = asked_of(client, "greeting", **asked)
+        [run] = runs_of(client)
+        said = {"id": run["run_id"], "role": "assistant", "content": "Hel"}
+        message = {"id": "m", "role": "user", "content": "x"}
+        again = asked_of(client, "greeting", **asked, messages=[message, said])
+        assert again[-1].result == first[-1].result == {"text": "Hello Ada"}
+        # what the front end has of the stream that broke off gives way to the whole
+        [snapshot] = [event for event in again if event.type.value == "MESSAGES_SNAPSHOT"]
+        assert [each.id for each in snapshot.messages] == ["m"]
+        words = [event.delta for event in again if event.type.value == "TEXT_MESSAGE_CONTENT"]
+        assert "".join(words) == "Hello Ada"
+        assert len(runs_of(client)) == 1
+        asked_of(client, "greeting", **asked, runId="r2")
+        asked_of(client, "greeting", forwardedProps={"input": {"name": "eve"}})
+        assert len(runs_of(client)) == 3
+
+
+def test_an_answer_that_is_sent_again_is_followed_and_another_one_refused():
+    with served() as client:
+        first = asked_of(client, "refund", forwardedProps={"input": {"amount": 2}})
+        id = first[-1].outcome.interrupts[0].id
+        resume = [{"interruptId": id, "status": "resolved", "payload": "yes"}]
+        last = asked_of(client, "refund", resume=resume)
+        again = asked_of(client, "refund", resume=resume)
+        assert again[-1].result == last[-1].result == {"decision": "2: yes"}
+        other = [{"interruptId": id, "status": "resolved", "payload": "no"}]
+        body = {"threadId": "t", "runId": "r", "messages": [], "resume": other}
+        assert client.post("/ag-ui/refund", json=body).status_code == 409
 
 
 # ------------------------------------------------------------- what a front end gives along

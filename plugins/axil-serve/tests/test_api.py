@@ -7,7 +7,9 @@ import json
 import re
 from contextlib import aclosing, closing
 
-from axil import Activation, Context, RootGraph
+import pytest
+
+from axil import Activation, ConfigError, Context, RootGraph
 from axil_journals import Entry, MemoryJournal
 from axil_serve import Caller, RunService
 from axil_serve.app import SILENCE, _Api
@@ -445,3 +447,10 @@ def test_a_run_whose_graph_is_not_served_here_is_refused_in_words_by_every_way(j
         [question] = client.get(f"/v1/runs/{run_id}").json()["questions"]
         answers = {"answers": {question["id"]: "yes"}}  # kept for a process that has the graph
         assert client.post(f"/v1/runs/{run_id}/answers", json=answers).status_code == 202
+
+
+def test_an_option_that_there_is_not_is_refused_before_a_server_runs(journal):
+    with pytest.raises(ConfigError, match=r'RunService takes no "poll_second".*"poll_seconds"'):
+        RunService(journal, poll_second=1)
+    with pytest.raises(ConfigError, match=r'RunService takes no "promts".*"prompts"'):
+        RunService(journal, promts="whole")

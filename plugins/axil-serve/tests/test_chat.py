@@ -13,8 +13,10 @@ from axil import RootGraph
 from axil_agent import Agent, Scripted
 from axil_journals import MemoryJournal
 from axil_serve import Access, Caller, RunService, app_of
+from axil_serve.conversation import Words
+from axil_serve.streams import StreamEvent
 
-from .conftest import ADA, BEN, FITTING, PROTOCOLS
+from .conftest import ADA, BEN, FITTING, PROTOCOLS, Followed, broken_off, serving
 
 
 def client_of(client: Any, token: str = ADA) -> openai.OpenAI:
@@ -56,6 +58,37 @@ def test_words_are_streamed_and_the_whole_is_the_output(client):
     assert "".join(said) == "Hello Ada"
     assert chunks[-2].choices[0].finish_reason == "stop"
     assert chunks[-1].usage is not None
+
+
+def test_the_whole_follows_words_that_do_not_count_in_a_completion(journal):
+    followed = Followed()
+    with serving(journal, {"broken": broken_off(followed)}, followed) as client:
+        said = [
+            chunk.choices[0].delta.content or ""
+            for chunk in client_of(client).chat.completions.create(
+                model="broken",
+                messages=says("x"),
+                extra_body={"input": {"name": "x"}},
+                stream=True,
+            )
+        ]
+    assert [each for each in said if each] == ["An axil is", "\n\nAn angle."]
+
+
+def test_words_that_are_said_again_are_sent_once():
+    words, at = Words(frozenset(["a"])), {"frame": [], "node": "a", "activation": "a"}
+
+    def says(text: str) -> StreamEvent:
+        return StreamEvent(kind="chunk", data={**at, "chunk": {"kind": "text", "text": text}})
+
+    begun = StreamEvent(kind="started", data={**at, "what": "node"})
+    # a reader that was too slow, and a body that runs again after a pause, have it from the start
+    heard = [words.add(each) for each in (begun, says("An "), begun, says("An "), says("axil"))]
+    assert "".join(heard) + words.rest("An axil") == "An axil"
+    missed = Words(frozenset(["a"]))
+    late = StreamEvent(kind="started", data={**at, "what": "node", "lost": 3})
+    assert [missed.add(each) for each in (late, says("axil"))] == ["", ""]
+    assert missed.rest("An axil") == "An axil"
 
 
 def test_a_structured_reply_is_sent_once_when_it_fits_and_its_fields_before(client):

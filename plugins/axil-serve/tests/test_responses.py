@@ -16,7 +16,18 @@ from axil_journals import MemoryJournal
 from axil_serve import RunService, app_of
 from axil_serve.responses import Responses
 
-from .conftest import ADA, BEN, FITTING, Followed, access, as_caller, greeting, refund, triage
+from .conftest import (
+    ADA,
+    BEN,
+    FITTING,
+    Followed,
+    access,
+    as_caller,
+    broken_off,
+    greeting,
+    refund,
+    triage,
+)
 
 
 class Talk(BaseModel):
@@ -61,6 +72,7 @@ def http() -> Iterator[TestClient]:
         "triage": triage(followed),
         "counting": counting(),
         "breaking": breaking(),
+        "broken": broken_off(followed),
     }
     service = RunService(MemoryJournal(), workflows, poll_seconds=0.01)
     followed.feed = service.feed
@@ -112,6 +124,27 @@ def test_events_of_a_stream_are_those_of_the_protocol(http):
     assert [event.sequence_number for event in events] == list(range(len(events)))
     said = [event.delta for event in events if event.type == "response.output_text.delta"]
     assert "".join(said) == final.output_text == "Hello Ada"
+
+
+def test_words_that_do_not_count_are_an_item_of_their_own_that_is_incomplete(http):
+    with responses_of(http).stream(
+        model="broken", input="x", extra_body={"input": {"name": "x"}}
+    ) as stream:
+        events = list(stream)
+        final = stream.get_final_response()
+    assert final.output_text == "An angle."
+    done = [event.item for event in events if event.type == "response.output_item.done"]
+    assert [(each.status, each.content[0].text) for each in done] == [
+        ("incomplete", "An axil is"),
+        ("completed", "An angle."),
+    ]
+    assert len({each.id for each in done}) == 2
+    assert final.output[0].id == done[1].id
+    deltas = [event for event in events if event.type == "response.output_text.delta"]
+    assert [(each.output_index, each.delta) for each in deltas] == [
+        (0, "An axil is"),
+        (1, "An angle."),
+    ]
 
 
 def test_a_structured_reply_is_sent_once_when_it_fits(http):

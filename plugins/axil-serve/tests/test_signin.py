@@ -392,7 +392,9 @@ def test_an_odd_name_is_one_callers_and_a_free_one_is_nobodys(desk):
     [
         {"issuer": "http://login.example"},
         {"url": "http://axil.example"},
-        {"url": "https://axil.example/below"},
+        {"url": "https://axil.example/below/../other"},
+        {"url": "https://axil.example//other"},
+        {"url": "https://axil.example/below;a"},
         {"url": "https://user@axil.example"},
         {"scopes": ["profile"]},
         {"audience": [CLIENT]},
@@ -427,9 +429,52 @@ def listening(app: Any, listener: socket.socket) -> Iterator[None]:
         thread.join(60)
 
 
-def test_in_a_browser_a_person_signs_in_and_out(desk):
+def below(path: str, app: Any) -> Any:
+    """Return an application at a path, which it does not see, as a proxy shows it."""
+
+    async def proxied(scope: Any, receive: Any, send: Any) -> None:
+        if "path" in scope:
+            assert scope["path"].startswith(f"{path}/"), scope["path"]
+            inner = scope["path"].removeprefix(path)
+            scope = {**scope, "path": inner, "raw_path": inner.encode()}
+        await app(scope, receive, send)
+
+    return proxied
+
+
+def test_below_a_path_a_person_signs_in_and_out_there(desk):
+    desk.settings = {"url": f"{URL}/tools/axil/"}
+    there = f"{URL}/tools/axil"
+    app = below("/tools/axil", desk.app())
+    with TestClient(app, base_url=there, follow_redirects=False) as client:
+        assert b'<meta name="sign-in" content="login">' in client.get(f"{there}/").content
+        sent = client.get(f"{there}/login", params={"next": "#run=r"})
+        asked = parse_qs(urlsplit(sent.headers["location"]).query)
+        assert asked["redirect_uri"] == [f"{there}/login/callback"]
+        query = desk.stub.authorized(sent.headers["location"])
+        done = client.get(f"{there}/login/callback?{query}")
+        assert (done.status_code, done.headers["location"]) == (303, f"{there}/#run=r")
+        for cookie in (*sent.headers.get_list("set-cookie"), *done.headers.get_list("set-cookie")):
+            assert "Path=/tools/axil;" in f"{cookie};"
+            assert cookie.startswith("__Secure-axil-")
+        assert client.get(f"{there}/v1/me").json()["name"] == "una"
+        started = client.post(
+            f"{there}/v1/runs", json={"workflow": "greeting", "input": {"name": "x"}}, headers=OWN
+        )
+        assert started.status_code == 201
+        failed = client.get(f"{there}/login/callback?state=none")
+        assert f'href="{there}/login"' in failed.text
+        out = client.post(f"{there}/logout", headers=OWN)
+        back = parse_qs(urlsplit(out.json()["location"]).query)["post_logout_redirect_uri"]
+        assert back == [f"{there}/"]
+        assert client.get(f"{there}/v1/me").status_code == 401
+        assert not client.cookies
+
+
+@pytest.mark.parametrize("path", ["", "/tools/axil"])
+def test_in_a_browser_a_person_signs_in_and_out(desk, path):
     api = pytest.importorskip("playwright.sync_api")
-    if not (path := chromium_path()):
+    if not (chromium := chromium_path()):
         pytest.skip("no Chromium is installed, and AXIL_BROWSER names none")
 
     async def authorize(request: Request) -> Response:
@@ -445,12 +490,13 @@ def test_in_a_browser_a_person_signs_in_and_out(desk):
         # the provider has no page of its own at which a session there is ended
         addresses = {"authorization_endpoint": f"{provider}/authorize"}
         desk.stub.facts = {**addresses, "end_session_endpoint": None}
+        own += path
         desk.settings = {"url": own}
         stack.enter_context(listening(Starlette(routes=[Route("/authorize", authorize)]), there))
-        stack.enter_context(listening(desk.app(), here))
+        stack.enter_context(listening(below(path, desk.app()), here))
         playwright = stack.enter_context(api.sync_playwright())
         arguments = ["--no-sandbox", "--disable-gpu"]
-        browser = playwright.chromium.launch(executable_path=path, args=arguments)
+        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
         stack.callback(browser.close)
         page = browser.new_page()
         page.set_default_timeout(60_000)
@@ -460,7 +506,8 @@ def test_in_a_browser_a_person_signs_in_and_out(desk):
         page.get_by_role("link", name="Sign in").click()
         page.get_by_role("heading", name="Workflows", exact=True).wait_for()
         assert page.url == f"{own}/#workflows"
-        assert [each["httpOnly"] for each in page.context.cookies()] == [True]
+        [cookie] = page.context.cookies()
+        assert (cookie["httpOnly"], cookie["path"]) == (True, path or "/")
         page.get_by_role("button", name="Sign out una").click()
         page.get_by_role("link", name="Sign in").wait_for()
         assert page.context.cookies() == []

@@ -21,7 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from axil import RootGraph
+from axil import ConfigError, RootGraph
 from axil.plugin import EngineError
 from axil_cli.main import main
 from axil_control import Loop
@@ -135,6 +135,13 @@ def test_a_server_that_is_not_there_is_an_error_with_its_address(monkeypatch):
 
     with pytest.raises(EngineError, match=r"AX549.*127\.0\.0\.1:1"):
         asyncio.run(go())
+
+
+def test_an_option_that_there_is_not_is_refused_before_a_run():
+    with pytest.raises(ConfigError, match=r'AX130.*TemporalEngine takes no "que".*"queue"'):
+        TemporalEngine(que="axil")
+    with pytest.raises(TypeError, match="limits: expected Limits"):
+        TemporalEngine(limits={"firings": 3})
 
 
 # -------------------------------------------------------------------------------- with a server

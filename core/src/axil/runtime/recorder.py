@@ -98,6 +98,8 @@ class EffectBegun(NamedTuple):
     """Empty: the body itself."""
     times: int = 1
     """The number of times that it was about to run so far."""
+    request: str | None = None
+    """A digest of what was asked for; None: unknown."""
 
 
 class StepDone(NamedTuple):
@@ -196,6 +198,12 @@ class Recorder(Protocol):
     def recall(self, kind: type[F], activation: Activation, key: object, /) -> F | None:
         """Return what was recorded of one call or step of a body; None: nothing, or an
         ``EffectBegun`` whose result is known.
+        """
+        ...
+
+    def begun(self, activation: Activation, /) -> Sequence[EffectBegun]:
+        """Return the steps of a body with effects outside that began in earlier parts of the run,
+        but for those that stopped at a question by themselves.
         """
         ...
 

@@ -298,9 +298,10 @@ class RunServices:
         if known is not None:
             if known.request in (asked, request and _digest(request)[:16]):  # once with its tools
                 return known.value
+            await self._confirm(activation)
             self.diverged |= {activation}
         begun = step.effects == "external" or recorder.recall(EffectBegun, activation, step.name)
-        report = await self.begin(activation, step.name) if begun else None
+        report = await self.begin(activation, step.name, asked) if begun else None
         value = await self._take(activation, step) if report is None else report["output"]
         # a call of a tool is kept with the model's reply that asked for it
         prompt = request if step.kind == "model" and self.options.prompts != "off" else None
@@ -325,7 +326,9 @@ class RunServices:
             self.call_in_loop(finished, activation, name, isolate(value), step.kind)
         return value
 
-    async def begin(self, activation: Activation, step: str = "") -> Any:
+    async def begin(
+        self, activation: Activation, step: str = "", request: str | None = None
+    ) -> Any:
         """Record that something with effects outside is about to happen.
 
         If it was about to happen when the run broke off, a person is asked. Returns: None: do it; a
@@ -334,22 +337,55 @@ class RunServices:
         """
         recorder = self.recorder
         known = None if recorder is None else recorder.recall(EffectBegun, activation, step)
-        if known is not None:
-            what = f"{activation.path}: {step}" if step else activation.path
-            text = f"{what} was about to run when the run broke off; whether it did is not known."
-            asked = Question(
-                text=f"{text} Run it again?",
-                kind="uncertain",
-                options=("retry", "fail"),
-                data={"key": self.key(activation, step)},
-            )
-            answer = await self.ask(activation, f"{step}!{known.times}", asked)
-            if isinstance(answer, Mapping) and "output" in answer:
-                return cast("Mapping[str, Any]", answer)
-            if answer != "retry":
-                raise Uncertain(f"{what} was given up: it was about to run when the run broke off.")
-        await self.keep(EffectBegun(activation, step))
+        # another call than the one of which a person was asked when the body diverged
+        is_other = activation in self.diverged and known and known.request not in (None, request)
+        if known is not None and not is_other:
+            answer = await self._allowed(known, "Run it again?")
+            if answer is not None:
+                return answer
+        await self.keep(EffectBegun(activation, step, request=request))
         return None
+
+    async def _allowed(self, begun: EffectBegun, asks: str) -> Mapping[str, Any] | None:
+        """Ask a person about what was about to happen when the run broke off.
+
+        Returns and raises: as ``begin``.
+        """
+        activation, step = begun.activation, begun.step
+        what = f"{activation.path}: {step}" if step else activation.path
+        text = f"{what} was about to run when the run broke off; whether it did is not known."
+        assert self.recorder is not None
+        if self.recorder.recall(StepDone, activation, step) is not None:
+            text = f"{what} has run."
+        asked = Question(
+            text=f"{text} {asks}",
+            kind="uncertain",
+            options=("retry", "fail"),
+            data={"key": self.key(activation, step)},
+        )
+        answer = await self.ask(activation, f"{step}!{begun.times}", asked)
+        if isinstance(answer, Mapping) and "output" in answer:
+            return cast("Mapping[str, Any]", answer)
+        if answer != "retry":
+            raise Uncertain(f"{what} was given up: it had begun when the run broke off.")
+        return None
+
+    async def _confirm(self, activation: Activation) -> None:
+        """Ask a person about everything with effects outside that a body did before it was asked
+        for something else: it goes on from there anew, and may do it again, or leave it.
+
+        Raises: Uncertain: give it up; Pause.
+        """
+        assert self.recorder is not None
+        pauses: list[Pause] = []
+        for begun in self.recorder.begun(activation):
+            try:
+                asks = "What the node is asked has changed: it may do that again, or not. Go on?"
+                await self._allowed(begun, asks)
+            except Pause as pause:
+                pauses.append(pause)
+        if pauses:
+            raise Pause(*(question for pause in pauses for question in pause.questions))
 
     def key(self, activation: Activation, step: str = "") -> str:
         return _digest([self.run_id, *activation, step])[:32]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar, cast, dataclass_transform
 
-from axil.errors import Problem, SpecError
+from axil.errors import Problem, SpecError, did_you_mean, format_names
 from axil.kernel.joins import Join
 from axil.kernel.plan import CycleLimit
 from axil.kernel.state import APPEND, Field, Schema
@@ -221,6 +221,10 @@ class RouterSpec:
     ask: Callable[..., object]
 
 
+_NUMBERS = ("firings", "seconds", "concurrency", "tokens", "cost")
+"""The limits that are numbers."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """The resources that a run may use; None: no limit.
@@ -244,9 +248,9 @@ class Limits:
     """The estimate of a call (``axil_models.Estimator``)."""
 
     def __post_init__(self) -> None:
-        for name in ("firings", "seconds", "concurrency", "tokens", "cost"):
+        for name in _NUMBERS:
             limit, least = getattr(self, name), 1 if name == "concurrency" else 0
-            if limit is not None and (type(limit) not in (int, float) or limit < least):
+            if limit is not None and (type(limit) not in (int, float) or not limit >= least):
                 message = f"expected a number ≥ {least}, found {limit!r}."
                 hint = "Leave it out for no limit."
                 raise SpecError(Problem("AX128", f"limits.{name}", message, hint))
@@ -261,6 +265,17 @@ class Limits:
         return any(
             each is not None for each in (self.tokens, self.cost, self.pricing, self.estimate)
         )
+
+    def changed(self, given: Mapping[str, Any]) -> Limits:
+        """Return these limits with other numbers, by their names; None is no limit.
+
+        Raises: SpecError: AX128; AX130: there is no such limit.
+        """
+        for name in given:
+            if name not in _NUMBERS:
+                hint = did_you_mean(name, _NUMBERS) or f"It takes {format_names(_NUMBERS)}."
+                raise SpecError(Problem("AX130", "limits", f'unknown limit "{name}".', hint))
+        return replace(self, **given)
 
     def within(self, cost: float) -> Limits:
         """Return these limits, with at most so much money."""

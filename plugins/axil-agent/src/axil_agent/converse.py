@@ -131,7 +131,7 @@ class _Shown:
         self._is_structured = bool(options.formatter.introduction)
         self._text = ""
         self._fields: dict[str, object] | None = None
-        self.count = 0
+        self.count = self._added = 0
 
     def __call__(self, chunk: object, /) -> None:
         """Show a chunk, and the fields that it completes."""
@@ -139,10 +139,14 @@ class _Shown:
         kind = given.get("kind")
         if kind == "text" and self._is_structured and self._fields is None:
             self._show_fields({})
+        if kind == "reset":  # the model does not know of the fields that were shown beside
+            taken = cast("int", given.get("chunks") or 0) + self._added
+            self._emit({**given, "chunks": taken})
+            self._text, self._fields = "", None
+            self.count, self._added = max(0, self.count - taken), 0
+            return
         self._emit(chunk)
-        if kind == "reset":
-            self._text, self._fields, self.count = "", None, 0
-        elif kind != "retry":
+        if kind != "retry":
             self.count += 1
         if kind == "text" and self._output is not None and self._is_structured:
             self._text += str(given.get("text"))
@@ -154,6 +158,7 @@ class _Shown:
         self._fields = fields
         self._emit({"kind": "output", "fields": fields})
         self.count += 1
+        self._added += 1
 
     def end(self, fields: dict[str, object]) -> None:
         """Show the fields of the whole reply, where they were not all shown before: of a bare

@@ -164,13 +164,14 @@ class Progress:
         if kind == "reasoning":
             turn.thoughts += text_of(data.get("text", ""))
             return
+        if kind == "reset":
+            self._take_back(activation, turn)
+            return
         self._show_thoughts(activation, turn)
         if kind == "text":
             self._show_text(activation, turn, text_of(data.get("text", "")))
         elif kind == "output":
             self._show_fields(activation, turn, cast("Mapping[str, Any]", data.get("fields") or {}))
-        elif kind == "reset":
-            self._take_back(activation, turn)
         elif kind == "tool_call":
             turn.calls[call] = _call_of(data)
             self._end_text(activation, turn)
@@ -244,7 +245,7 @@ class Progress:
     def _take_back(self, activation: Activation, turn: _Turn) -> None:
         """End the present text with a mark that it does not count."""
         turn.end(_TAKEN_BACK)
-        turn.text, turn.fields, turn.written = "", None, set()
+        turn.thoughts, turn.text, turn.fields, turn.written = "", "", None, set()
         if self._writer == activation:
             self._release()
 

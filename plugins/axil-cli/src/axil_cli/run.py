@@ -45,7 +45,15 @@ from axil_cli.folder import RunFolder, placed
 from axil_cli.job import Job
 from axil_cli.plain import as_json, plain, refused, summary
 from axil_cli.record import changed, leave_of, needed_leave, source_of, way_on
-from axil_cli.source import TARGET, as_data, as_input, check_breaks, with_breaks, workflow_of
+from axil_cli.source import (
+    TARGET,
+    as_data,
+    as_input,
+    check_breaks,
+    settings,
+    with_breaks,
+    workflow_of,
+)
 from axil_cli.wants import opened
 from axil_cli.watch import Lines, Record
 
@@ -57,6 +65,8 @@ if TYPE_CHECKING:
 
 
 _PDF: Final = "%PDF-"
+_LIMITS: Final = {"AX412": "firings", "AX413": "tokens", "AX414": "cost", "AX415": "seconds"}
+"""The limit of a run by the error of one that reached it."""
 
 
 class Run:
@@ -159,6 +169,7 @@ class Run:
                     "origin": {**origin, "workspace": str(folder.path)},
                     **launch.running,
                 }
+            launch.running |= limits_given(options, workflow, begun)
             job = Job(workflow, input, launch.running, launch.observers)
             return watched(job, folder, options, session)
 
@@ -240,6 +251,33 @@ def add_watching_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NODE",
         help="stop before NODE and ask; * is all; may be repeated",
     )
+    parser.add_argument(
+        "--limit",
+        dest="limits",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="the run's limit of firings, seconds, concurrency, tokens or cost, in place of what "
+        "the file says or the run had; null is none; may be repeated",
+    )
+
+
+def limits_given(
+    options: argparse.Namespace, workflow: Workflow, entries: Sequence[Entry]
+) -> dict[str, Any]:
+    """Return ``limits`` as an option of a run, those of ``--limit`` and the rest as it had them;
+    nothing where none are given. ``entries``: what the run has done before.
+
+    Raises: ConfigError (AX700); SpecError: AX128, AX130.
+    """
+    if not (given := settings(options.limits, "--limit", "cost=0.5")):
+        return {}
+    limits = workflow.spec.limits
+    if entries:
+        from axil_journals import ReplayIndex  # journals, which a first run may do without
+
+        limits = ReplayIndex(entries).limits or limits
+    return {"limits": limits.changed(given)}
 
 
 def watched(job: Job, folder: RunFolder, options: argparse.Namespace, session: Session) -> int:
@@ -282,6 +320,8 @@ def watched(job: Job, folder: RunFolder, options: argparse.Namespace, session: S
             leave = leave_of(origin) if is_mended else needed_leave(origin)
             run_id = result.run_id
             doing = f"answer {run_id} ANSWER" if result.questions else f"resume {run_id}"
+            if result.error is not None and (limit := _LIMITS.get(result.error.id)):
+                doing += f" --limit {limit}=MORE"
             session.tell(f"The run is kept: {way_on(doing, session, options, leave)}")
     if options.format != "json":
         folder.tell(session)
@@ -487,4 +527,11 @@ def _used(result: Result) -> str:
     return " · ".join(parts)
 
 
-__all__ = ["Answers", "Run", "add_watching_arguments", "answers_in", "watched"]
+__all__ = [
+    "Answers",
+    "Run",
+    "add_watching_arguments",
+    "answers_in",
+    "limits_given",
+    "watched",
+]

@@ -28,7 +28,7 @@ from axil_cli.picture import (
 )
 from axil_cli.plain import as_json, plain
 from axil_cli.record import find_run
-from axil_cli.run import answers_in, watched
+from axil_cli.run import answers_in, limits_given, watched
 from axil_cli.runs_arguments import OPEN, add_runs_arguments
 from axil_cli.source import as_data, as_input, check_breaks, settings, with_breaks
 from axil_cli.upkeep import examine, prune, repair
@@ -278,6 +278,7 @@ class Runs:
                 before = ReplayIndex(entries).origin
                 launch.running["origin"] = record.continued(before, reading, session)
             folder = placed(launch.running, kept.get("workspace"))
+            launch.running |= limits_given(options, workflow, entries)
             input = as_input(None, workflow.plan.graph.spec.payload)
             job = Job(workflow, input, launch.running, launch.observers)
             try:

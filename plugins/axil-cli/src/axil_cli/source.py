@@ -95,7 +95,9 @@ def _paths(plan: Plan) -> Iterator[str]:
         yield "/".join([*reversed(around), step.node.name])
 
 
-def settings(given: Iterable[str], option: str = "--set") -> dict[str, Any]:
+def settings(
+    given: Iterable[str], option: str = "--set", example: str = "tone=dry"
+) -> dict[str, Any]:
     """``--set`` options as variables, and others like it; a secret's value is shown nowhere.
 
     Raises: ConfigError (AX700).
@@ -110,7 +112,7 @@ def settings(given: Iterable[str], option: str = "--set") -> dict[str, Any]:
         name, equals, value = each.partition("=")
         if not equals or not name.strip():
             raise misuse(
-                option, f'expected name=value, found "{each}".', f"Write {option} tone=dry."
+                option, f'expected name=value, found "{each}".', f"Write {option} {example}."
             )
         name = name.strip()
         values[name] = (

@@ -56,13 +56,6 @@ class Worker:
             "--engine", default="local", metavar="NAME", help="the engine; the default is local"
         )
         parser.add_argument(
-            "--concurrency",
-            type=int,
-            default=100,
-            metavar="N",
-            help="the largest number of runs at the same time",
-        )
-        parser.add_argument(
             "--triggers",
             type=Path,
             metavar="FILE",
@@ -141,7 +134,14 @@ class Worker:
 
 
 def add_watched_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of processes that are watched by others."""
+    """Add the options of processes that execute many runs, and are watched by others."""
+    parser.add_argument(
+        "--concurrency",
+        type=_count,
+        default=100,
+        metavar="N",
+        help="the largest number of runs at the same time",
+    )
     parser.add_argument(
         "--status",
         default="",
@@ -151,6 +151,13 @@ def add_watched_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log", choices=("text", "json"), default="text", help="the form of log lines (text)"
     )
+
+
+def _count(text: str) -> int:
+    """Return a number of runs, of which at least one can begin."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number ≥ 1, found {text}")
+    return int(text)
 
 
 def _add_objects(parser: argparse.ArgumentParser) -> None:

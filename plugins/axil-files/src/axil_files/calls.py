@@ -8,6 +8,7 @@ import asyncio
 import functools
 import inspect
 import typing
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
@@ -16,6 +17,9 @@ from axil.plugin import signature_of
 from axil_files.checkout import Checkout
 
 _CONTEXT: Final = "_context"
+_CTX: Final = "ctx"
+_OF_RUN: Final = (_CONTEXT, _CTX)
+"""The parameters that a run fills, and no model is shown."""
 
 
 def adapted(function: Any, checkout: Checkout) -> Any:
@@ -23,31 +27,49 @@ def adapted(function: Any, checkout: Checkout) -> Any:
     if not inspect.isfunction(function):
         return function
     signature = signature_of(function)
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except (NameError, TypeError, AttributeError):  # said where they are used
-        written = signature.parameters.values()
-        hints = {p.name: p.annotation for p in written if p.annotation is not p.empty}
+    hints = _hints(function, signature)
     described = {name: _described(hint) for name, hint in hints.items()}
-    wants = _CONTEXT in signature.parameters
+    wants, takes_ctx = _CONTEXT in signature.parameters, _CTX in signature.parameters
     if not wants and all(described[name] is hints[name] for name in hints):
         return function
 
     async def call(*args: Any, ctx: Any, **named: Any) -> Any:
         if wants:
             named[_CONTEXT] = _surroundings(ctx, asyncio.get_running_loop(), checkout)
+        if takes_ctx:
+            named[_CTX] = ctx
         if inspect.iscoroutinefunction(function):
             return _plain(await function(*args, **named))
         return _plain(await asyncio.to_thread(function, *args, **named))
 
-    shown = [each for name, each in signature.parameters.items() if name != _CONTEXT]
-    context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY)
+    shown = [each for name, each in signature.parameters.items() if name not in _OF_RUN]
+    context = inspect.Parameter(_CTX, inspect.Parameter.KEYWORD_ONLY)
     made = cast("Any", call)
     made.__name__, made.__qualname__ = function.__name__, function.__qualname__
     made.__doc__, made.__module__ = function.__doc__, function.__module__
-    made.__annotations__ = {name: hint for name, hint in described.items() if name != _CONTEXT}
-    made.__signature__ = signature.replace(parameters=[*shown, context])
+    made.__annotations__ = described
+    parameters = sorted([*shown, context], key=lambda each: each.kind)  # ctx before **more
+    made.__signature__ = signature.replace(parameters=parameters)
     return made
+
+
+def _hints(function: Any, signature: inspect.Signature) -> dict[str, Any]:
+    """Return the annotations of what a model is shown, each by itself: one that names what only
+    type checkers know is left as it is written, and said where it is used.
+    """
+    written = {p.name: p.annotation for p in signature.parameters.values() if p.name not in _OF_RUN}
+    written["return"] = signature.return_annotation
+    hints = {name: each for name, each in written.items() if each is not signature.empty}
+    own = inspect.unwrap(function)
+    for name, each in hints.items():
+        one = SimpleNamespace(
+            __annotations__={name: each},
+            __globals__=own.__globals__,
+            __type_params__=getattr(own, "__type_params__", ()),
+        )
+        with suppress(NameError, TypeError, AttributeError):
+            hints[name] = typing.get_type_hints(one, include_extras=True)[name]
+    return hints
 
 
 def as_processor(function: Any) -> Any:

@@ -61,7 +61,7 @@ _SUBJECTS = {
     },
     "Engines": {
         "deadlines": "accept_answers",
-        "engine.loading": "ResumedStatus lasting_executor resume_run",
+        "engine.loading": "ResumedStatus check_run_options lasting_executor resume_run",
         "engine.local": "LocalEngine",
         "engine.managed": "ManagedRun",
         "engine.metrics": """

@@ -20,6 +20,7 @@ from axil_journals.deadlines import (
 )
 from axil_journals.engine.loading import (
     ResumedStatus as ResumedStatus,
+    check_run_options as check_run_options,
     lasting_executor as lasting_executor,
     resume_run as resume_run,
 )

@@ -84,6 +84,11 @@ class JournalRecorder:
     def recall(self, kind: type[object], activation: Activation, key: object, /) -> Any:
         return _RECALLED[kind](self._replay, activation, key)
 
+    def begun(self, activation: Activation, /) -> Sequence[EffectBegun]:
+        steps = [step for who, step in self._replay.began if step and who == activation]
+        found = (_known_effect(self._replay, activation, step) for step in steps)
+        return [each for each in found if each is not None]
+
     def follow(self, progress: Progress, /) -> None:
         self._progress = progress
 
@@ -157,6 +162,12 @@ def answer_entry(question: str, answer: object) -> Entry:
     return _answered(Answered(question, answer))
 
 
+def _began(fact: EffectBegun) -> Entry:
+    step = {"step": fact.step} if fact.step else {}
+    request = {} if fact.request is None else {"request": fact.request}
+    return _entry("began", fact.activation, {**step, **request})
+
+
 def _step(fact: StepDone) -> Entry:
     request = {} if fact.request is None else {"request": fact.request}
     data = {"name": fact.name, "value": encode_value(fact.value), **request}
@@ -172,9 +183,7 @@ _ENCODED: Mapping[type[Any], Callable[[Any], Entry]] = {
     SleepBegun: lambda fact: _entry(
         "slept", fact.activation, {"call": fact.call, "until": fact.until, "wall": fact.wall}
     ),
-    EffectBegun: lambda fact: _entry(
-        "began", fact.activation, {"step": fact.step} if fact.step else {}
-    ),
+    EffectBegun: _began,
     StepDone: _step,
     Asked: _asked,
     Answered: _answered,
@@ -198,7 +207,8 @@ def _known_sleep(replay: ReplayIndex, activation: Activation, call: int | str) -
 def _known_effect(replay: ReplayIndex, activation: Activation, step: str) -> EffectBegun | None:
     times = replay.began.get((activation, step), 0)
     known = replay.paused.get((activation, step), 0)
-    return EffectBegun(activation, step, times) if times > known else None
+    request = replay.began_for.get((activation, step))
+    return EffectBegun(activation, step, times, request) if times > known else None
 
 
 def _known_step(replay: ReplayIndex, activation: Activation, name: str) -> StepDone | None:

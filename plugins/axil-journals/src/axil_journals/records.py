@@ -151,6 +151,11 @@ def resumed(recorded: Entry, plan: Plan, options: Options) -> Entry:
     return Entry("resumed", data={"now": {**graph, **now}})
 
 
+def limits_entry(limits: Limits) -> Entry:
+    """Return the entry by which a run continues with other limits, and keeps them."""
+    return Entry("resumed", data={"now": {"limits": _encoded_limits(limits)}})
+
+
 _MERGED: Final = {
     "axil": "axil-core",
     "axil-batch": "axil-cli",

@@ -27,6 +27,8 @@ class ReplayIndex:
         self.steps: dict[tuple[Activation, str], Mapping[str, Any]] = {}
         self.began: dict[tuple[Activation, str], int] = {}
         """The number of starts of bodies (``""``) and of steps with effects outside."""
+        self.began_for: dict[tuple[Activation, str], str | None] = {}
+        """Digests of what was asked for by the last of these starts."""
         self.paused: dict[tuple[Activation, str], int] = {}
         """The same number at the last time that the body stopped at a question by itself."""
         self.answers: dict[str, Any] = {}
@@ -72,6 +74,7 @@ class ReplayIndex:
         elif kind == "began":
             key = who, data.get("step", "")
             self.began[key] = self.began.get(key, 0) + 1
+            self.began_for[key] = data.get("request")
         elif kind == "asked":
             self.asked[data["id"]] = entry
             if data.get("due") is not None:

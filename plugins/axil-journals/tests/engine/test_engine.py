@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from axil import Out, Question, RootGraph, Workflow, hookimpl, run_sync
+from axil import ConfigError, Out, Question, RootGraph, Workflow, hookimpl, run_sync
 from axil.driver import LocalExecutor
 from axil.plugin import EngineError, JournalError, hook_manager
 from axil_journals import (
@@ -1526,3 +1526,27 @@ def test_graphs_that_a_journal_cannot_tell_apart_are_refused_unless_they_are_the
     with pytest.raises(EngineError, match=r"AX978.*two graphs"):
         LocalEngine(MemoryJournal(), [one, other])
     LocalEngine(MemoryJournal(), [one, Workflow(one.spec, one.setting)])
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("limts", 'LocalEngine takes no "limts". Did you mean "limits"?'),
+        ("patience", 'LocalEngine takes no "patience". Did you mean "patience_seconds"?'),
+        ("run_id", 'LocalEngine takes no "run_id".'),
+        ("answers", 'LocalEngine takes no "answers".'),
+    ],
+)
+def test_an_option_that_there_is_not_is_refused_before_a_run(name, says):
+    with pytest.raises(ConfigError) as refused:
+        LocalEngine(**{name: None})
+    [problem] = refused.value.problems
+    assert problem.id == "AX130"
+    assert says in str(refused.value)
+
+
+def test_an_option_with_a_wrong_value_is_refused_before_a_run():
+    with pytest.raises(TypeError, match="limits: expected Limits, found a mapping"):
+        LocalEngine(limits={"firings": 3})
+    with pytest.raises(ConfigError, match=r'AX136.*Did you mean "code"'):
+        LocalEngine(allow=["cod"])

@@ -67,6 +67,7 @@ async def stdio(program: Program) -> AsyncGenerator[Any]:
         cwd=server.cwd or None,
         env={**program.environment, _MARK: mark},
         line_bytes=server.max_message_bytes,
+        ends_with_parent=True,
     )
     process = child.process
     try:

@@ -68,16 +68,23 @@ class ShownThoughts:
         self._held = ""
         self._closing = ""
         self._is_text = False
+        self._more = 0
+        """Chunks that were shown, less those that were given, since the last reset."""
 
     def __call__(self, chunk: object, /) -> None:
         """Show a chunk; the beginning of a text when it is clear what it is."""
         kind = cast("Mapping[str, Any]", chunk).get("kind") if isinstance(chunk, Mapping) else None
         if kind == "text" and not self._is_text:
+            self._more -= 1
             self._held += str(cast("Mapping[str, Any]", chunk).get("text") or "")
             self._look()
             return
         if kind in ("reset", "retry"):
             self._held, self._closing, self._is_text = "", "", False
+            if kind == "reset":  # what is taken back was shown in other pieces
+                given = cast("Mapping[str, Any]", chunk)
+                taken, self._more = max(0, int(given.get("chunks") or 0) + self._more), 0
+                chunk = {**given, "chunks": taken}
         elif kind != "reasoning":
             self.end()
         self._emit(chunk)
@@ -86,7 +93,11 @@ class ShownThoughts:
         """Show what was held back: nothing more comes."""
         held, self._held = self._held, ""
         if held:
-            self._emit({"kind": "reasoning" if self._closing else "text", "text": held})
+            self._show("reasoning" if self._closing else "text", held)
+
+    def _show(self, kind: str, text: str) -> None:
+        self._more += 1
+        self._emit({"kind": kind, "text": text})
 
     def _look(self) -> None:
         while self._held:
@@ -94,7 +105,7 @@ class ShownThoughts:
                 at = self._held.lower().find(self._closing)
                 end = at if at >= 0 else max(0, len(self._held) - len(self._closing) + 1)
                 if end:
-                    self._emit({"kind": "reasoning", "text": self._held[:end]})
+                    self._show("reasoning", self._held[:end])
                 if at < 0:
                     self._held = self._held[end:]
                     return

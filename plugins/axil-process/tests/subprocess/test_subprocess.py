@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -177,3 +178,48 @@ def test_no_pipe_is_left_open():
 def test_a_program_that_is_not_there_cannot_be_started():
     with pytest.raises(FileNotFoundError):
         asyncio.run(run_program(["/there/is/no/such/program"], timeout_seconds=1, output_bytes=1))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.parametrize("is_leader_gone", [False, True])
+def test_a_program_that_is_deaf_does_not_outlive_a_parent_that_is_killed(is_leader_gone):
+    deaf = f"""
+        import os, subprocess, sys, time
+        inner = subprocess.Popen([sys.executable, "-c", {SLEEP!r}])
+        print(os.getpid(), inner.pid, flush=True)
+        {"os._exit(0)" if is_leader_gone else "time.sleep(600)"}
+    """
+    parent = f"""
+        import asyncio, os, signal, sys
+        from axil_process import Child
+
+        async def main():
+            for _ in range(2):
+                child = await Child.start({program(deaf)!r}, ends_with_parent=True)
+                print((await child.process.stdout.readline()).decode().strip(), flush=True)
+            print("ready", flush=True)
+            await asyncio.sleep(600)
+
+        asyncio.run(main())
+    """
+    with subprocess.Popen(program(parent), stdout=subprocess.PIPE, text=True) as client:
+        assert client.stdout is not None
+        pids = [int(each) for each in "".join(iter(client.stdout.readline, "ready\n")).split()]
+        assert len(pids) == 4
+        client.kill()
+    for pid in pids:
+        assert ends(pid), pid
+
+
+def test_a_program_that_has_ended_is_not_killed_later(monkeypatch):
+    told: list[int] = []
+    monkeypatch.setattr("axil_process.programs.child.tell_watchdog", told.append)
+
+    async def go() -> int:
+        child = await Child.start(program(SLEEP), ends_with_parent=True)
+        await child.kill()
+        await child.kill()
+        return child.process.pid
+
+    pid = asyncio.run(go())
+    assert told == [pid, -pid]

@@ -16,12 +16,12 @@ from typing import Any, Final, Literal, cast, get_args
 from axil.plugin import CallerSecrets
 from axil_serve.errors import NotAllowed, Unserved
 
-Right = Literal["look", "prompts", "run", "answer", "edit", "audit"]
+Right = Literal["look", "prompts", "run", "answer", "limits", "edit", "audit"]
 RIGHTS: Final[tuple[Right, ...]] = ("look", "prompts", "run", "answer")
 """The rights of a caller for which none are named. ``look`` reads runs; ``prompts`` reads what is
 inside their nodes, too: what models are asked and reply; ``run`` starts, resumes, cancels and forks
-them; ``answer`` answers their questions. Two have to be named: ``edit`` reads and writes workflow
-files, ``audit`` reads who did what."""
+them; ``answer`` answers their questions. Three have to be named: ``limits`` resumes them with other
+limits, ``edit`` reads and writes workflow files, ``audit`` reads who did what."""
 ALL_RIGHTS: Final[tuple[Right, ...]] = get_args(Right)
 _LEAST: Final = 16
 _NAME: Final = re.compile(r"[\w.@-]+")  # no "/": it ends the name in the names of sessions

@@ -232,7 +232,7 @@ def _page_routes(*, has_sign_in: bool) -> Iterable[BaseRoute]:
             return JSONResponse(error_data("AX965", "the file does not exist."), 404)
         content = (files("axil_serve") / "page" / name).read_bytes()
         if has_sign_in and name == "index.html":
-            content = content.replace(b"</head>", b'<meta name="sign-in" content="/login"></head>')
+            content = content.replace(b"</head>", b'<meta name="sign-in" content="login"></head>')
         return Response(content, media_type=PAGE[name], headers={"cache-control": "no-cache"})
 
     return [Route("/", page), Route("/page/{name}", page)]
@@ -399,7 +399,9 @@ class _Api:
         return JSONResponse({}, 202)
 
     async def resume(self, request: Request) -> Response:
-        await self.service.resume(caller_of(request), _run(request))
+        # a client that changes nothing sends no body
+        body = await body_of(request, {"limits"}) if await request.body() else {}
+        await self.service.resume(caller_of(request), _run(request), fields_in(body, "limits"))
         return JSONResponse({}, 202)
 
     async def remove(self, request: Request) -> Response:

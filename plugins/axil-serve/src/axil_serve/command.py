@@ -97,13 +97,6 @@ class Serve:
             "installed; 'off' serves none",
         )
         parser.add_argument(
-            "--concurrency",
-            type=int,
-            default=100,
-            metavar="N",
-            help="the largest number of runs at the same time",
-        )
-        parser.add_argument(
             "--body-bytes",
             type=int,
             default=1_000_000,
@@ -419,7 +412,7 @@ def _access(options: argparse.Namespace) -> tuple[Access, str]:
         return Access.from_file(options.tokens), ""
     if getattr(options, "oidc", None) and options.token_env not in os.environ:
         return Access([]), ""
-    rights: list[Right] = [*RIGHTS, "audit", *(["edit"] if options.edit else [])]
+    rights: list[Right] = [*RIGHTS, "limits", "audit", *(["edit"] if options.edit else [])]
     caller = Caller(name="local", sees_all=True, rights=frozenset(rights))
     given = os.environ.get(options.token_env, "")
     token = given or new_token()

@@ -244,6 +244,8 @@ class Words:
         """``nodes``: those whose output is the run's."""
         self._nodes, self._speaker, self._sent = nodes, "", ""
         self._is_broken = False
+        self.is_taken_back = False
+        """True if words were sent that the node has taken back."""
         self.fields: Mapping[str, Any] | None = None
         """The fields of a structured reply; None: the reply is a text, or does not count."""
 
@@ -258,6 +260,8 @@ class Words:
             return ""
         if event.kind == "started":
             self._speaker = self._speaker or str(data["activation"])
+            if data["activation"] == self._speaker:  # what it said is said again, or not known
+                self._is_broken = self._is_broken or bool(self._sent or data.get("lost"))
             return ""
         chunk: Mapping[str, Any] = data["chunk"]
         kind = chunk.get("kind", "text")
@@ -265,6 +269,7 @@ class Words:
             return ""
         if kind in ("reset", "retry", "tool_call"):
             self._is_broken, self.fields = self._is_broken or bool(self._sent), None
+            self.is_taken_back = self.is_taken_back or bool(self._sent and kind == "reset")
         elif kind == "output":
             self.fields = cast("Mapping[str, Any]", chunk.get("fields") or {})
         if kind != "text" or self._is_broken or self.fields is not None:

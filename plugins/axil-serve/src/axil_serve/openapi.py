@@ -34,6 +34,7 @@ _FILE: Final[dict[str, Any]] = {
     "required": ["file_id", "name", "size", "media_type", "sha256"],
 }
 _RUN: Final = "/v1/runs/{run_id}"
+_RESUME: Final = f"{_RUN}/resume"
 _CONTENT: Final = f"{_RUN}/files/{{file_id}}"
 _MESSAGES: Final = "/v1/sessions/messages"
 _COMPARED: Final = "/v1/evaluations/compare"
@@ -131,11 +132,12 @@ _ROUTES: Final[
     ),
     (f"{_RUN}/cancel", "post", "Cancel a run.", "run", {}, (), 202, _NOTHING),
     (
-        f"{_RUN}/resume",
+        _RESUME,
         "post",
-        "Resume a run that was interrupted, failed, reached a limit or was cancelled.",
+        "Resume a run that was interrupted, failed, reached a limit or was cancelled; other "
+        "`limits` need the right `limits`.",
         "run",
-        {},
+        {"limits": _GIVEN},
         (),
         202,
         _NOTHING,
@@ -312,8 +314,8 @@ def document(workflows: Iterable[str] = ()) -> dict[str, Any]:
                 "required": list(required),
                 "additionalProperties": False,
             }
-            body = {"required": True, "content": {"application/json": {"schema": schema}}}
-            operation["requestBody"] = body
+            body = {"content": {"application/json": {"schema": schema}}}
+            operation["requestBody"] = {"required": path != _RESUME, **body}
         elif (path, method) == (_UPLOADS, "post"):
             purpose = {"enum": list(PURPOSES)}
             form: dict[str, Any] = {

@@ -225,10 +225,20 @@ class _Responses:
         words, whole = Words(nodes), ""
         part = {"item_id": f"msg_{run_id}", "output_index": 0, "content_index": 0}
 
+        def item(status: str, *content: dict[str, Any]) -> dict[str, Any]:
+            own = {"id": part["item_id"], "status": status, "content": list(content)}
+            return {**_message(run_id, ""), **own}
+
         def opened() -> Iterable[bytes]:
-            item = {**_message(run_id, ""), "status": "in_progress", "content": list[Any]()}
-            yield event("output_item.added", output_index=0, item=item)
+            added = item("in_progress")
+            yield event("output_item.added", output_index=part["output_index"], item=added)
             yield event("content_part.added", **part, part=_text(""))
+
+        def closed(status: str) -> Iterable[bytes]:
+            yield event("output_text.done", **part, text=whole, logprobs=[])
+            yield event("content_part.done", **part, part=_text(whole))
+            done = item(status, _text(whole))
+            yield event("output_item.done", output_index=part["output_index"], item=done)
 
         def delta(text: str) -> bytes:
             return event("output_text.delta", **part, delta=text, logprobs=[])
@@ -254,17 +264,22 @@ class _Responses:
             status = "failed" if is_over else "incomplete"
             yield event(status, response={**response, "error": error})
             return
-        if not whole:
+        rest = words.rest(text)
+        if is_again := words.is_superseded(text):  # these are no part of what is said
+            for one in closed("incomplete"):
+                yield one
+            part |= {"item_id": f"msg_{run_id}_2", "output_index": 1}
+            whole, rest = "", text
+        if is_again or not whole:
             for one in opened():
                 yield one
-        if rest := words.rest(text):
+        if rest:
             whole += rest
             yield delta(rest)
-        item = _message(run_id, whole)
-        yield event("output_text.done", **part, text=whole, logprobs=[])
-        yield event("content_part.done", **part, part=_text(whole))
-        yield event("output_item.done", output_index=0, item=item)
-        yield event("completed", response={**response, "output": [item]})
+        for one in closed("completed"):
+            yield one
+        output = [item("completed", _text(whole))]
+        yield event("completed", response={**response, "output": output})
 
 
 def _response(

@@ -51,13 +51,14 @@ from axil_journals import (
     ReplayIndex,
     RunInfo,
     SharedJournal,
+    check_run_options,
     decode_value,
     fork,
     open_questions,
     snapshot,
     with_recorded_end,
 )
-from axil_serve.access import Caller
+from axil_serve.access import Caller, Right
 from axil_serve.audit import Audit
 from axil_serve.data import (
     OVER,
@@ -147,7 +148,9 @@ class RunService:
             audit: the file of acts; None: none is written.
             secrets: the names of what callers may give along with their runs.
             options: of ``LocalEngine``.
+        Raises: ConfigError (AX130), TypeError: as ``LocalEngine``.
         """
+        check_run_options(options, RunService, LocalEngine)
         self.push_urls = tuple(push_urls)
         self.keep_seconds, self.queue, self._status = keep_seconds, queue, status
         self.feed, self.watch_only, self.poll_seconds = Feed(), watch_only, poll_seconds
@@ -475,11 +478,7 @@ class RunService:
         own |= self._held.kept(caller)
         if metadata:
             own["metadata"] = dict(metadata)
-        run_id = (
-            hashlib.sha256(json.dumps([caller.name, name, key]).encode()).hexdigest()[:16]
-            if key
-            else secrets.token_hex(8)
-        )
+        run_id = _keyed(caller, name, key) if key else secrets.token_hex(8)
         own |= {"run": run_id} if "secrets" in own else {}
         begin = partial(
             self.engine.start,
@@ -494,6 +493,19 @@ class RunService:
         self._held.put(caller, run_id)
         async with self.acting(caller, "start", run_id, workflow=name, files=[*files]):
             return await self._begun(caller, run_id, begin, own, files)
+
+    async def begun(self, caller: Caller, name: str, key: str) -> str:
+        """Return the run of a workflow that a caller began with a key; empty: there is none."""
+        run_id = _keyed(caller, name, key)
+        return run_id if await self.read(self.journal.infos, [run_id]) else ""
+
+    async def rejoin(self, caller: Caller, run_id: str, right: Right = "run") -> None:
+        """Have a run go on that broke off, with what the caller gives along; another is left."""
+        self._check_doing(caller, right)
+        info = await self.read(self._seen, caller, run_id, right)
+        await self._refresh(caller, run_id)
+        if info.status == "open":
+            await self.engine.resume(run_id)
 
     async def _begun(
         self,
@@ -550,13 +562,20 @@ class RunService:
         async with self.acting(caller, "cancel", run_id):
             await self.engine.cancel(run_id, "cancelled by a caller")
 
-    async def resume(self, caller: Caller, run_id: str) -> None:
-        """Resume a run that was interrupted, failed, reached a limit or was cancelled."""
+    async def resume(
+        self, caller: Caller, run_id: str, limits: Mapping[str, Any] | None = None
+    ) -> None:
+        """Resume a run that was interrupted, failed, reached a limit or was cancelled.
+
+        ``limits``: those that it has from now on, as of ``Limits.changed``.
+        """
         self._check_doing(caller, "run")
+        if limits:
+            caller.check("limits")
         await self.read(self._seen, caller, run_id, "run")
         await self._refresh(caller, run_id)
-        async with self.acting(caller, "resume", run_id):
-            await self.engine.resume(run_id)
+        async with self.acting(caller, "resume", run_id, **({"limits": limits} if limits else {})):
+            await self.engine.resume(run_id, limits)
 
     async def fork(
         self,
@@ -824,6 +843,11 @@ def _check_input(workflow: Workflow, input: Any) -> None:
         )
         fields = json.dumps(dict.fromkeys(wanted, "…"), ensure_ascii=False)
         raise BadRequest("AX120", message, f"Send its fields as data: {fields}.")
+
+
+def _keyed(caller: Caller, name: str, key: str) -> str:
+    """Return the id of the run of a workflow that a caller begins with a key."""
+    return hashlib.sha256(json.dumps([caller.name, name, key]).encode()).hexdigest()[:16]
 
 
 def _thread(caller: Caller, session: str) -> str:

@@ -12,6 +12,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -38,6 +39,8 @@ LOGOUT: Final = "/logout"
 _LOGIN_SECONDS: Final = 600.0
 """The time for a sign-in, from where a browser is sent away until it comes back."""
 _LONGEST_NEXT: Final = 2_000
+_PATH: Final = re.compile(r"(/[\w~-][\w.~-]*)*/?", re.ASCII)
+"""The path of a server: names that no program reads as anything else."""
 
 
 class Granted(BaseModel):
@@ -63,7 +66,7 @@ class OidcConfig(BaseModel):
     )
     url: str = Field(
         description="The address at which browsers reach this server; the provider sends them "
-        "back to /login/callback there."
+        "back to /login/callback there. It may have a path, which a proxy takes away."
     )
     scopes: tuple[str, ...] = Field(
         ("openid", "profile"), description="What the provider is asked for."
@@ -92,9 +95,9 @@ class OidcConfig(BaseModel):
         config = decode_config(OidcConfig, data, where)
         check_address(config.issuer, f"{where}: issuer")
         check_address(config.url, f"{where}: url")
-        if urlsplit(config.url).path.strip("/") or "openid" not in config.scopes:
-            message = f"{where}: url has a path, or scopes lacks openid."
-            raise Unserved("AX960", message, "The server is at the root of its address.")
+        if not _PATH.fullmatch(urlsplit(config.url).path) or "openid" not in config.scopes:
+            message = f"{where}: url has an odd path, or scopes lacks openid."
+            raise Unserved("AX960", message, "Write https://example.org, or a path of names there.")
         if config.client_id in config.audience:
             message = f"{where}: audience has the client_id, whose tokens are for sign-ins alone."
             raise Unserved("AX960", message, "Name the audience of the provider's API for it.")
@@ -128,7 +131,10 @@ class SignIn:
         """Of the server's own pages: what a session asks has to come from there."""
         self.host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
         self._is_secure = parts.scheme == "https"
-        prefix = "__Host-" if self._is_secure else ""
+        below = parts.path.rstrip("/")
+        self._url, self._path = f"{self.origin}{below}", below or "/"
+        # a cookie of the whole host alone may have the first one
+        prefix = ("__Secure-" if below else "__Host-") if self._is_secure else ""
         self._cookie, self._login_cookie = f"{prefix}axil-session", f"{prefix}axil-login"
         self._secret = ""
         if config.client_secret is not None:
@@ -211,7 +217,7 @@ class SignIn:
             try:
                 return await self._returned(request, service)
             except (NotSignedIn, NotAllowed) as error:
-                return _failed(error)
+                return self._failed(error)
 
         async def logout(request: Request) -> Response:
             return await self._signed_out(request, service)
@@ -228,7 +234,7 @@ class SignIn:
         try:
             facts = await self._provider.facts()
         except NotSignedIn as error:
-            return _failed(error, 502)
+            return self._failed(error, 502)
         browser, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         kept = {
             "browser": _digest(browser),
@@ -241,7 +247,7 @@ class SignIn:
         query = {
             "response_type": "code",
             "client_id": config.client_id,
-            "redirect_uri": self.origin + CALLBACK,
+            "redirect_uri": self._url + CALLBACK,
             "scope": " ".join(config.scopes),
             "state": state,
             "nonce": nonce,
@@ -278,7 +284,7 @@ class SignIn:
         form = {
             "grant_type": "authorization_code",
             "code": code,
-            "redirect_uri": self.origin + CALLBACK,
+            "redirect_uri": self._url + CALLBACK,
             "code_verifier": kept["verifier"],
         }
         tokens = await self._provider.tokens(form, config.client_id, self._secret)
@@ -301,11 +307,9 @@ class SignIn:
         secret = await asyncio.to_thread(
             self.sessions.put, {"caller": data}, config.session_seconds
         )
-        answer = RedirectResponse(
-            f"{self.origin}/{kept['next']}", 303, {"cache-control": "no-store"}
-        )
+        answer = RedirectResponse(f"{self._url}/{kept['next']}", 303, {"cache-control": "no-store"})
         self._give(answer, self._cookie, secret, int(config.session_seconds), "strict")
-        answer.delete_cookie(self._login_cookie, secure=self._is_secure, httponly=True)
+        self._take(answer, self._login_cookie)
         return answer
 
     async def _signed_out(self, request: Request, service: RunService) -> Response:
@@ -318,35 +322,43 @@ class SignIn:
         if caller is not None:
             await service.note(_placed(caller, request), "sign out")
             await asyncio.to_thread(self.sessions.remove, secret)
-        place, end = f"{self.origin}/", cast("Any", None)
+        place, end = f"{self._url}/", cast("Any", None)
         with suppress(NotSignedIn):
             end = (await self._provider.facts()).get("end_session_endpoint")
         if isinstance(end, str) and _is_web(end):
             query = {"client_id": self._config.client_id, "post_logout_redirect_uri": place}
             place = f"{end}{'&' if '?' in end else '?'}{urlencode(query)}"
         answer = JSONResponse({"location": place}, headers={"cache-control": "no-store"})
-        answer.delete_cookie(self._cookie, secure=self._is_secure, httponly=True)
+        self._take(answer, self._cookie)
         return answer
 
     def _give(
         self, answer: Response, name: str, value: str, seconds: int, same: Literal["lax", "strict"]
     ) -> None:
         answer.set_cookie(
-            name, value, max_age=seconds, secure=self._is_secure, httponly=True, samesite=same
+            name,
+            value,
+            max_age=seconds,
+            path=self._path,
+            secure=self._is_secure,
+            httponly=True,
+            samesite=same,
         )
 
+    def _take(self, answer: Response, name: str) -> None:
+        answer.delete_cookie(name, path=self._path, secure=self._is_secure, httponly=True)
 
-def _failed(error: NotSignedIn | NotAllowed, status: int = 0) -> Response:
-    """Return a page that says why a sign-in failed; nothing of the request is in it."""
-    import html
+    def _failed(self, error: NotSignedIn | NotAllowed, status: int = 0) -> Response:
+        """Return a page that says why a sign-in failed; nothing of the request is in it."""
+        import html
 
-    text = html.escape(str(error))
-    page = (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>axil</title>'
-        f'<h1>Not signed in</h1><p>{text}</p><p><a href="{LOGIN}">Sign in again</a></p></html>'
-    )
-    status = status or (403 if isinstance(error, NotAllowed) else 401)
-    return HTMLResponse(page, status, {"cache-control": "no-store"})
+        text, again = html.escape(str(error)), html.escape(self._url + LOGIN)
+        page = (
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>axil</title>'
+            f'<h1>Not signed in</h1><p>{text}</p><p><a href="{again}">Sign in again</a></p></html>'
+        )
+        status = status or (403 if isinstance(error, NotAllowed) else 401)
+        return HTMLResponse(page, status, {"cache-control": "no-store"})
 
 
 def _placed(caller: Caller, request: Request) -> Caller:

@@ -68,6 +68,7 @@ from axil_journals import (
     RunLeave,
     RunStatus,
     SharedJournal,
+    check_run_options,
     decode_value,
     fork,
     lasting_executor,
@@ -134,7 +135,9 @@ class TemporalEngine:
             patience_seconds: how long all bodies of a run have to sleep before it is unloaded.
             recheck_seconds: between two looks at a journal that reports no change.
             options: for all runs, as of ``axil.Options``.
+        Raises: ConfigError (AX130), TypeError: there is no such option, or it has a wrong value.
         """
+        check_run_options(options, TemporalEngine)
         self.queue, self.max_loaded = queue, loaded
         self.patience_seconds, self.recheck_seconds = patience_seconds, recheck_seconds
         self._options, self._find, self._given = options, find, client

@@ -6,13 +6,22 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, partial
+from inspect import signature
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
-from axil import Context, Result, Workflow
+from axil import ConfigError, Context, Options, Problem, Result, Workflow
 from axil.driver import Clock, Executor, LocalExecutor, RealClock, wall_time
-from axil.plugin import Body, EngineError, JournalError, Plan, Task
+from axil.plugin import (
+    Body,
+    EngineError,
+    JournalError,
+    Plan,
+    Task,
+    did_you_mean,
+    format_names,
+)
 from axil_journals.deadlines import accept_answers
 from axil_journals.engine.clock import SuspendingClock
 from axil_journals.engine.filing import FilingWriter
@@ -154,6 +163,28 @@ def lasting_executor(options: dict[str, Any]) -> LastingExecutor | None:
         return None
     options["executor"] = lasting = LastingExecutor(given)
     return lasting
+
+
+_OF_ONE_RUN = frozenset(["run_id", "resuming", "journal", "thread", "origin", "pins", "answers"])
+"""The fields of ``axil.Options`` that are no options of all runs of an engine."""
+
+
+def check_run_options(options: Mapping[str, Any], *makers: type[object]) -> None:
+    """Check the options that an engine has for all its runs.
+
+    Args:
+        makers: the class that takes them, and those that it gives others to.
+    Raises: ConfigError: AX130: it takes no such option, AX136; TypeError: one has a wrong value.
+    """
+    known = {field.name for field in fields(Options)} - _OF_ONE_RUN
+    known |= {name for each in makers for name in signature(each).parameters} - {"options"}
+    for name in options:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"It takes {format_names(sorted(known), 40)}."
+            message = f'{makers[0].__name__} takes no "{name}".'
+            raise ConfigError(Problem("AX130", "", message, hint))
+    of_runs = Options.__dataclass_fields__.keys() & options.keys()
+    Options(**{name: options[name] for name in of_runs})
 
 
 class OpenedJournal(Recording):

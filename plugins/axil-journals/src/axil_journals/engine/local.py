@@ -80,6 +80,7 @@ from axil_journals.engine.loading import (
     PlacingWriter,
     Trial,
     append,
+    check_run_options,
     deliver,
     discard_all,
     finish,
@@ -99,11 +100,19 @@ from axil_journals.engine.protocol import (
 from axil_journals.engine.spending import TELL_SECONDS, Spending, SpendingWatch
 from axil_journals.engine.status import OVER, PARKED, status_of
 from axil_journals.inspection.snapshots import snapshot
-from axil_journals.journal import Entry, RunInfo, RunMail, SharedJournal, unknown_error
+from axil_journals.journal import (
+    Entry,
+    RunInfo,
+    RunMail,
+    SharedJournal,
+    claimed_error,
+    unknown_error,
+)
 from axil_journals.memory import MemoryJournal
 from axil_journals.objects import RunFolderObjects, RunObjects
 from axil_journals.queues import Place, Queue, RunExists, place_of
 from axil_journals.recorder import answer_entry
+from axil_journals.records import limits_entry
 from axil_journals.replay import ReplayIndex
 
 log = logging.getLogger("axil_journals")
@@ -167,7 +176,9 @@ class LocalEngine:
             objects: where the files of runs are kept for all workers; with ``folder_of``.
             options: for all runs, as of ``axil.Options``: ``deps``, ``channel``, ``clock``,
                 ``observers``, ``limits``, ``executor`` (it is closed with the engine) …
+        Raises: ConfigError (AX130), TypeError: there is no such option, or it has a wrong value.
         """
+        check_run_options(options, LocalEngine)
         self.journal: SharedJournal = MemoryJournal() if journal is None else journal
         self.max_loaded, self.patience_seconds = loaded, patience_seconds
         self.recheck_seconds = recheck_seconds
@@ -344,18 +355,31 @@ class LocalEngine:
                 self._cancelled.add(run_id)  # it may have been taken before, and wait for its lock
             return is_stored
 
-    async def resume(self, run_id: str) -> None:
+    async def resume(self, run_id: str, limits: Mapping[str, Any] | None = None) -> None:
         """See ``Engine``; a run that a process holds is not changed.
 
-        Raises: JournalError (AX503); EngineError: AX540, AX542.
+        Args:
+            limits: those that the run has from now on, as of ``Limits.changed``.
+        Raises: JournalError: AX503; AX506: a process holds it, and it was given limits; SpecError:
+            AX128, AX130; EngineError: AX540, AX542.
         """
         self._check_open()
-        replay = await self._recorded(run_id)
-        self._workflow_of(replay)
-        if replay.ended is None or replay.ended.data["status"] != "done":
-            self._refused.pop(run_id, None)
-            await off_loop(self.journal, self.journal.wake, run_id)
-            self._look()
+        async with self._locked(run_id) if limits else nullcontext():
+            replay = await self._recorded(run_id)
+            before = self._workflow_of(replay).spec.limits
+            if replay.ended is not None and replay.ended.data["status"] == "done":
+                return
+            if limits:
+                entry = limits_entry((replay.limits or before).changed(limits))
+                loaded = self._loaded.get(run_id)
+                if loaded is not None and replay.ended is not None:  # it is about to be unloaded
+                    await asyncio.wait({loaded.task})
+                    loaded = None
+                if loaded is not None or not await self._append(run_id, [entry]):
+                    raise claimed_error(run_id, "an engine")
+        self._refused.pop(run_id, None)
+        await off_loop(self.journal, self.journal.wake, run_id)
+        self._look()
 
     async def workflow_of(self, run_id: str) -> Workflow:
         """Return the workflow with which a run goes on.

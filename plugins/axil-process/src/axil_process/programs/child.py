@@ -7,11 +7,14 @@ program that a service of the machine runs, such as a container, is ended by a c
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -20,6 +23,7 @@ from axil.plugin import granted
 PIPE: Final = asyncio.subprocess.PIPE
 _LOOK: Final = 0.05
 """Seconds between two checks whether a program whose output others hold open has ended."""
+_WATCHDOG: Final = str(Path(__file__).with_name("watchdog.py"))
 _END_SECONDS: Final = 30
 """Seconds for a command that ends a program."""
 KILL: Final[int] = getattr(signal, "SIGKILL", signal.SIGTERM)
@@ -29,7 +33,7 @@ KILL: Final[int] = getattr(signal, "SIGKILL", signal.SIGTERM)
 class Child:
     """A program that was started; its pipes are those of ``process``."""
 
-    __slots__ = ("_ends", "_variables", "process")
+    __slots__ = ("_ends", "_is_watched", "_variables", "process")
 
     def __init__(
         self,
@@ -38,7 +42,7 @@ class Child:
         variables: Mapping[str, str] | None = None,
     ) -> None:
         self.process = process
-        self._ends, self._variables = ends, variables
+        self._ends, self._variables, self._is_watched = ends, variables, False
 
     @classmethod
     async def start(
@@ -53,6 +57,7 @@ class Child:
         line_bytes: int = 1 << 16,
         pass_fds: Sequence[int] = (),
         ends: Sequence[str] = (),
+        ends_with_parent: bool = False,
     ) -> Child:
         """Start a program.
 
@@ -61,6 +66,8 @@ class Child:
             stdin, stdout, stderr: as for ``subprocess.Popen``.
             line_bytes: the longest line that ``stdout.readline`` returns.
             ends: a command that ends the program, where killing the group is not enough.
+            ends_with_parent: its group is killed when this process is gone, however it ended; one
+                watchdog, a process of its own, sees to it for all programs.
         Raises: OSError, ValueError: it cannot be started.
         """
         with granted(None):  # callers have asked for it by name
@@ -75,7 +82,11 @@ class Child:
                 pass_fds=tuple(pass_fds),
                 start_new_session=True,
             )
-        return cls(process, ends, env)
+            self = cls(process, ends, env)
+            if ends_with_parent and hasattr(os, "killpg"):
+                self._is_watched = True
+                tell_watchdog(process.pid)
+        return self
 
     @property
     def is_alive(self) -> bool:
@@ -132,9 +143,41 @@ class Child:
 
     def close(self) -> None:
         """Close the pipes on this side; a program that still runs is killed."""
+        if self._is_watched:
+            self._is_watched = False
+            tell_watchdog(-self.process.pid)
         transport: Any = getattr(self.process, "_transport", None)  # asyncio has no other way
         if transport is not None:
             transport.close()
+
+
+def tell_watchdog(group: int) -> None:
+    """Have a process group killed when this process is gone; a negative number: it has ended."""
+    with suppress(OSError):  # somebody has killed the watchdog
+        os.write(_line_to_watchdog(), b"%d\n" % group)
+
+
+@cache
+def _line_to_watchdog() -> int:
+    """Start the watchdog of this process; return the file that closes when this process is gone."""
+    read, write = os.pipe()
+    with open(read, "rb") as line:
+        watchdog = subprocess.Popen(
+            [sys.executable, "-I", "-S", _WATCHDOG],
+            cwd="/",
+            stdin=line,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # what is sent to the group of this process does not reach it
+        )
+
+    def end() -> None:
+        os.close(write)
+        with suppress(subprocess.TimeoutExpired):  # a fork of this process may hold the line
+            watchdog.wait(1)
+
+    atexit.register(end)
+    return write
 
 
 def end_elsewhere(command: Sequence[str], variables: Mapping[str, str] | None) -> None:

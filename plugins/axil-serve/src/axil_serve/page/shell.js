@@ -71,8 +71,8 @@ function bar() {
 }
 
 async function signOut() {
-  const answer = await fetch("/logout", { method: "POST" })
-  location.assign(answer.ok ? (await answer.json()).location : "/")
+  const answer = await fetch("logout", { method: "POST" })
+  location.assign(answer.ok ? (await answer.json()).location : "./")
 }
 
 // How many questions wait, at the link to them.
