@@ -24,11 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from axil.plugin import CycleBody, Join, Plan, PlanEdge, PlanNode
 from axil_journals.analysis.facts import GraphFacts
-from axil_journals.analysis.logic import Formula, Path, atoms, never
+from axil_journals.analysis.logic import Formula, Path, atoms, may_hold, never
 from axil_journals.analysis.values import NONE, Follower, Place, Values, places_in
 
 _MOST_CHOICES: Final = 32
@@ -143,8 +144,11 @@ class Flow:
         formula, domain, near = self.formula(id), self.follower.domain, self._near(id, before)
         if not near:
             return False
+        together = may_hold([formula, *map(self.formula, near)], domain)
+        if together:  # so each two of them may, too
+            return False
         one = next((c for c in near if never([formula, self.formula(c)], domain)), -1)
-        if one == -1 and not never([formula, *map(self.formula, near)], domain):
+        if one == -1 and together is None:
             return False
         self.against[id] = one
         return True
@@ -153,10 +157,8 @@ class Flow:
         """Return the last choices that speak of the same values as an edge."""
         self.formula(id)
         places = self._places[id]
-        near = [
-            choice for choice in reversed(before) if not places.isdisjoint(self._places[choice])
-        ]
-        return near[:_MOST_NEAR]
+        near = (c for c in reversed(before) if not places.isdisjoint(self._places[c]))
+        return [*islice(near, _MOST_NEAR)]
 
     def is_certain(self, id: int, before: Choices) -> bool:
         """Return whether an edge is taken whenever its source fires behind choices."""
