@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from axil_files import load_spec
+from axil.plugin import default_registry
+from axil_files import load, load_spec
+from axil_journals import check_workflow
 from axil_sqlite import SqliteJournal
 
 from .counting import Calls
@@ -123,3 +125,25 @@ def test_reading_a_file_takes_as_many_calls_a_node_in_a_large_one(tmp_path):
     calls(2)  # what is imported
     base, few, many = calls(10), calls(110), calls(1010)
     assert (many - base) / 1000 <= (few - base) / 100 * 1.05
+
+
+def test_proofs_about_a_join_of_many_edges_take_as_many_calls_an_edge(tmp_path):
+    """Behind conditions one after the other, so that each edge has chosen much before."""
+
+    def calls(edges: int) -> int:
+        data = document(edges)
+        graph = data["graph"]
+        graph["nodes"].append({"id": "last", "type": "passthrough", "join": "all"})
+        graph["edges"] += [{"from": f"n{i}", "to": "last"} for i in range(edges)]
+        for number, edge in enumerate(graph["edges"]):
+            words = [f"word {number}"]
+            edge["condition"] = {"type": "keyword", "config": {"any": words}}
+        path = tmp_path / f"{edges}.json"
+        path.write_text(json.dumps(data))
+        with Calls() as made:
+            assert check_workflow(lambda: load(path), default_registry()).problems == ()
+        return made.count
+
+    calls(2)  # what is imported
+    few, many, more = calls(40), calls(80), calls(160)
+    assert more - many <= 2.1 * (many - few)

@@ -22,7 +22,7 @@ round behind it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -36,6 +36,8 @@ _MOST_CHOICES: Final = 32
 _MOST_ENTRIES: Final = 4
 _MOST_PAIRS: Final = 200
 """Pairs of edges of one node that are compared."""
+_MOST_COMPARED: Final = 1_000
+"""Pairs of choices that are compared for one join."""
 _MOST_NEAR: Final = 6
 """Choices with which one edge is compared."""
 _MOST_WAYS: Final = 4
@@ -456,15 +458,21 @@ class _Walk:
 
     def _excluding(self, came: Sequence[int]) -> tuple[int, int] | None:
         """Return two edges that exclude each other; None: none are proved to."""
-        seen: dict[object, list[tuple[int, int]]] = {}
+        for one, first, other, second in islice(self._pairs(came), _MOST_COMPARED):
+            if self.flow.differ(first, second):
+                return one, other
+        return None
+
+    def _pairs(self, came: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
+        """Yield each two choices that are about the same, each behind an edge that has it."""
+        seen: dict[object, dict[int, int]] = {}
         for id in came:
             for choice in self.carried.get(id, ()):
                 for topic in self.flow.topics(choice):
-                    for other, by in seen.get(topic, ()):
-                        if by != id and other != choice and self.flow.differ(other, choice):
-                            return by, id
-                    seen.setdefault(topic, []).append((choice, id))
-        return None
+                    known = seen.setdefault(topic, {})
+                    if choice not in known:
+                        yield from ((by, c, id, choice) for c, by in known.items() if by != id)
+                        known[choice] = id
 
     def _must_meet(self, number: int) -> bool:
         port, must = self.plan.ports[number], self.scope.must_edges
