@@ -341,7 +341,8 @@ class _Walk:
         if not self.is_flat:
             met = self.ports.get(node.index, ())
             choices = self._common(met, lambda id: edges[id].target == door)
-            values = self.flow.follower.entered(body.members, self._values(node, door))
+            writers = self.flow.follower.writers(body.members)
+            values = self.flow.follower.entered(writers, self._values(node, door))
         return Scope(body.body(door), body, door, self.scope, set(), set(), choices, values)
 
     def _values(self, node: PlanNode, vertex: int) -> Values:
@@ -394,6 +395,7 @@ class _Walk:
         """Send along the edges that leave a cycle."""
         flow = self.flow
         only = self.inner[0] if len(self.inner) == 1 else None
+        writers = flow.follower.writers(body.members)
         for arc in node.out:
             if arc.id not in flow.live_edges:  # found inside
                 continue
@@ -403,7 +405,7 @@ class _Walk:
                 chosen, inside = only.out[arc.id]
                 source = flow.graph.edges[arc.id].source
                 outside = self._values(node, only.entry)
-                values = flow.follower.left(body.members, source, outside, inside)
+                values = flow.follower.left(writers, source, outside, inside)
             self._send(arc.id, arc, chosen, values, must=False)
 
     def _vertex(self, node: PlanNode) -> int:
