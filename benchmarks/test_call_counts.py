@@ -46,7 +46,7 @@ MOST = {
     "a firing that writes a field of a large state": 9.8,
     "a firing of an asynchronous body": 13.4,
     "a firing of a body that waits, beside others": 30.5,
-    "an item of a map": 113.5,
+    "an item of a map": 111,
     "a plain function called by name": 10.4,
     "a branch of a fan, out and in": 13.4,
     "an edge between nodes that there are": 0.5,
