@@ -24,8 +24,9 @@ import pytest
 from tests.internals import internal
 
 from axil import Out, RootGraph, Workflow, run_sync
+from axil.plugin import default_registry
 from axil_files import load
-from axil_journals import MemoryJournal
+from axil_journals import MemoryJournal, check_workflow
 from axil_sqlite import SqliteJournal
 
 from . import agent_cpu, live, subjects
@@ -45,7 +46,7 @@ MOST = {
     "a firing that writes a field of a large state": 9.8,
     "a firing of an asynchronous body": 13.4,
     "a firing of a body that waits, beside others": 30.5,
-    "an item of a map": 113.5,
+    "an item of a map": 111,
     "a plain function called by name": 10.4,
     "a branch of a fan, out and in": 13.4,
     "an edge between nodes that there are": 0.5,
@@ -84,6 +85,8 @@ MOST = {
     "calls to make a node": 81,  # its function is called by position or by name, its keys checked
     # of checking a file, from its text to the plan, for each node and its edge
     "calls to check a node": 160,
+    # and of comparing conditions that speak of the same text, each with those before it
+    "calls to check a node behind a condition": 520,
     # since Python 3.14 the collector looks at dicts of plain values, too
     "objects kept for a node that was made": 21.5 if sys.version_info < (3, 14) else 28,
     # bytes that are asked for between two firings, at most
@@ -510,6 +513,23 @@ def test_checking_a_node_of_a_file_costs_few_calls(tmp_path):
 
     calls_to_check(3)
     assert (calls_to_check(300) - calls_to_check(100)) / 200 <= MOST["calls to check a node"]
+
+
+def test_checking_conditions_behind_each_other_costs_few_calls(tmp_path):
+    def calls_to_check(nodes: int) -> int:
+        data = document(nodes)
+        for number, edge in enumerate(data["graph"]["edges"]):
+            words = {"any": [f"a{number % 7}", f"b{number % 5}"], "none": [f"c{number % 3}"]}
+            edge["condition"] = {"type": "keyword", "config": words}
+        path = tmp_path / f"{nodes}.json"
+        path.write_text(json.dumps(data))
+        with Calls() as calls:
+            assert check_workflow(lambda: load(path), default_registry()).problems == ()
+        return calls.count
+
+    calls_to_check(3)
+    each = (calls_to_check(300) - calls_to_check(100)) / 200
+    assert each <= MOST["calls to check a node behind a condition"]
 
 
 def test_a_node_that_was_made_keeps_few_objects_for_the_collector_to_look_at():

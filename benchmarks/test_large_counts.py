@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from axil_files import load_spec
+from axil.plugin import default_registry
+from axil_files import load, load_spec
+from axil_journals import check_workflow
 from axil_sqlite import SqliteJournal
 
 from .counting import Calls
@@ -123,3 +126,78 @@ def test_reading_a_file_takes_as_many_calls_a_node_in_a_large_one(tmp_path):
     calls(2)  # what is imported
     base, few, many = calls(10), calls(110), calls(1010)
     assert (many - base) / 1000 <= (few - base) / 100 * 1.05
+
+
+def behind_conditions(size: int) -> str:
+    """Return the text of a chain whose nodes lead to a join, too, each edge with a condition."""
+    data = document(size)
+    graph = data["graph"]
+    graph["nodes"].append({"id": "last", "type": "passthrough", "join": "all"})
+    graph["edges"] += [{"from": f"n{i}", "to": "last"} for i in range(size)]
+    return conditioned(data)
+
+
+def left_anywhere(size: int) -> str:
+    """Return the text of a cycle that each of its nodes may leave."""
+    data = document(size)
+    graph = data["graph"]
+    graph["nodes"].append({"id": "out", "type": "passthrough"})
+    graph["edges"].append({"from": f"n{size - 1}", "to": "n0"})
+    graph["edges"] += [{"from": f"n{i}", "to": "out"} for i in range(size)]
+    return conditioned({"graph": {**graph, "end": ["out"]}})
+
+
+def conditioned(data: dict[str, Any]) -> str:
+    for number, edge in enumerate(data["graph"]["edges"]):
+        words = {"any": [f"word {number}"]}
+        edge["condition"] = {"type": "keyword", "config": words}
+    return json.dumps(data)
+
+
+def through_the_state(size: int) -> str:
+    """Return the text of functions that each read the field which the one before them wrote."""
+    lines = ["from axil import RootGraph", "graph = RootGraph('g')"]
+    for i in range(size):
+        read = f"attributes['f{i - 1}']" if i else "0"
+        lines += [f"def n{i}(attributes):", f"    return {{'f{i}': {read}}}"]
+        lines += [f"graph.create_node(n{i}, name='n{i}', push_keys={{'f{i}': ''}})"]
+        lines += [f"graph.create_edge('n{i - 1}', 'n{i}', {{}})" if i else ""]
+    ends = ["graph.edge_from_entry('n0', {})", f"graph.edge_to_exit('n{size - 1}', {{}})"]
+    return "\n".join([*lines, *ends])
+
+
+def gathered(size: int) -> str:
+    """Return the text of functions that each give a field, and one that reads them all."""
+    lines = ["from axil import RootGraph", "graph = RootGraph('g')"]
+    lines += ["def first(inputs):", "    return {'x': inputs['x']}"]
+    fields = ", ".join(f"inputs['f{i}']" for i in range(size))
+    lines += ["def last(inputs):", f"    return {{'y': [{fields}]}}"]
+    lines += ["graph.create_node(first, name='first')", "graph.create_node(last, name='last')"]
+    for i in range(size):
+        lines += [f"def n{i}(inputs):", f"    return {{'f{i}': inputs['x']}}"]
+        lines += [f"graph.create_node(n{i}, name='n{i}')"]
+        lines += [f"graph.create_edge('first', 'n{i}', ['x'])"]
+        lines += [f"graph.create_edge('n{i}', 'last', ['f{i}'])"]
+    ends = ["graph.edge_from_entry('first', ['x'])", "graph.edge_to_exit('last', ['y'])"]
+    return "\n".join([*lines, *ends])
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix"),
+    [(behind_conditions, "json"), (left_anywhere, "json"),
+     (through_the_state, "py"), (gathered, "py")],
+)  # fmt: skip
+def test_proofs_take_as_many_calls_a_node_in_a_large_graph(tmp_path, text, suffix):
+    def calls(size: int) -> int:
+        path = tmp_path / f"{text.__name__}_{size}.{suffix}"
+        path.write_text(text(size))
+        made = (
+            (lambda: load(path)) if suffix == "json" else runpy.run_path(str(path))["graph"].build
+        )
+        with Calls() as counted:
+            assert check_workflow(made, default_registry()).problems == ()
+        return counted.count
+
+    calls(2)  # what is imported
+    few, many, more = calls(40), calls(80), calls(160)
+    assert more - many <= 2.1 * (many - few)

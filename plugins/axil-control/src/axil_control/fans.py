@@ -17,7 +17,7 @@ The node types are these wrappers around a body that their config holds.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
 
@@ -367,14 +367,14 @@ class _Fan:
             self._state = self._entry.apply(self.changes())
         return self.items.outputs(returned)
 
-    async def _one(
+    def _one(
         self, name: tuple[int, ...], static: Any, group: list[Any], is_group: bool
-    ) -> SubRunResult:
-        """Run one group in a frame of its own."""
+    ) -> Awaitable[SubRunResult]:
+        """Return the run of one group, in a frame of its own."""
         payload, state = self.items.payload(static, group, is_group=is_group), self._state
         if self.field:
             state = state.apply(state.schema.check({self.field: payload[self.field]}))
-        return await self._ctx.run(self._plan, payload, name=name, state=state)
+        return self._ctx.run(self._plan, payload, name=name, state=state)
 
     def changes(self) -> dict[str, object]:
         """Return all that was written so far, as one delta."""

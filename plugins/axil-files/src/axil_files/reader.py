@@ -429,7 +429,7 @@ class Reader:
                 edge = replace(edge, process=None)
             parts = (edge.condition, edge.keys, edge.process, edge.marks, edge.extras)
             plain = (source, target, edge.trigger, edge.group, edge.carry_data, edge.keys is None)
-            same = repr(edge) if any(parts) else plain  # a repr leaves its place out
+            same = (*plain, repr(parts)) if any(parts) else plain  # a repr leaves places out
             if same in seen:
                 message = f"the same edge exists already: edges[{seen[same]}]."
                 self._problem("AX106", here, message, "Remove one.", warning=True)

@@ -5,7 +5,9 @@ to do. What is only possible is said as that.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
 from typing import Any, Final, cast
 
 from axil import Problem
@@ -24,6 +26,8 @@ from axil_journals.analysis.logic import Path, atoms, type_conflict
 
 _MOST_SHOWN: Final = 12
 """Nodes of a way that are shown."""
+_MOST_LACKING: Final = 32
+"""Edges to a node without a field that are compared with those that have it."""
 
 
 def findings(plan: Plan) -> list[Problem]:
@@ -442,10 +446,14 @@ class _Findings:
             is_open = False
         elif not hasattr(node.component, "pull_default"):
             pulled, is_open = frozenset[str](), False  # its input is what edges bring
+        having: dict[str, set[int]] = {}
+        for id in self.facts.incoming[vertex]:
+            for name in (self.facts.carried(id) or ()) if id in self.flow.live_edges else ():
+                having.setdefault(name, set()).add(id)
         for name in sorted(node.needs - pulled):
             if name in brought:
                 if not is_open:
-                    yield from self._on_some_way(vertex, node, name)
+                    yield from self._on_some_way(vertex, node, name, having.get(name, set()))
             elif not is_open:
                 self._confused.add(vertex)
                 has = format_names(sorted(brought)) or "no fields"
@@ -456,13 +464,17 @@ class _Findings:
                 hint = did_you_mean(name, brought) or f'Carry "{name}" on an edge to it.'
                 yield Problem("AX185", node.where, message, hint, "warning")
 
-    def _on_some_way(self, vertex: int, node: NodeFacts, name: str) -> Iterator[Problem]:
-        flow = self.flow
-        edges = [id for id in self.facts.incoming[vertex] if id in flow.live_edges]
-        has = {id: name in (self.facts.carried(id) or ()) for id in edges}
-        lacking = [id for id in edges if not has[id] and self.graph.edges[id].trigger]
-        for id in lacking:
-            if not all(flow.exclude(id, other) for other in edges if has[other]):
+    def _on_some_way(
+        self, vertex: int, node: NodeFacts, name: str, having: Collection[int]
+    ) -> Iterator[Problem]:
+        """Yield that a field is missing where only an edge comes that is not one of ``having``."""
+        lacking = (
+            id
+            for id in self.facts.incoming[vertex]
+            if id in self.flow.live_edges and id not in having and self.graph.edges[id].trigger
+        )
+        for id in islice(lacking, _MOST_LACKING):
+            if not all(self.flow.exclude(id, other) for other in having):
                 continue
             message = (
                 f'it reads "{name}", which does not come on the way {self.way(id)}: there it fails.'
@@ -483,11 +495,11 @@ class _Findings:
             for name in facts.nodes[vertex].state_needs - facts.first - (brought or frozenset()):
                 readers.setdefault(name, []).append(vertex)
         pulled = facts.pulled
+        written = {name for node in facts.nodes for name in node.writes or ()}
         for name, vertices in sorted(readers.items()):
-            writers = [n for n, node in enumerate(facts.nodes) if name in (node.writes or ())]
-            if not writers or pulled is None or name in pulled:
+            if name not in written or pulled is None or name in pulled:
                 continue
-            ways = self._ways_without(name)
+            ways = self._ways_without(name, vertices)
             for vertex in vertices:
                 if vertex in ways:
                     node, first = facts.nodes[vertex], ways[vertex]
@@ -498,19 +510,16 @@ class _Findings:
                     hint = "Write it on that way, too, or give it a first value."
                     yield Problem("AX181", node.where, message, hint, "warning")
 
-    def _ways_without(self, name: str) -> dict[int, int]:
-        """Return the nodes that a field may reach unwritten, each with the edge on which it does;
-        only where what writes it is excluded there.
+    def _ways_without(self, name: str, readers: Sequence[int]) -> dict[int, int]:
+        """Return those of the nodes that a field may reach unwritten, each with the edge on which
+        it does; only where what writes it is excluded there.
         """
         facts, flow = self.facts, self.flow
         unwritten: dict[int, int] = {}
-        for node in self.plan.nodes:
-            if isinstance(node.vertex.body, CycleBody):
-                continue
-            vertex = flow.numbers[node.name]
+        for vertex in self._behind_writers(name, readers):
             edges = [id for id in facts.incoming[vertex] if id in flow.live_edges]
             clean = [id for id in edges if self._is_clean(id, name, unwritten)]
-            others = [id for id in edges if id not in set(clean)]
+            others = set(edges).difference(clean)
             join = self.graph.vertices[vertex].join
             needs_all = not join.per_token and not fires(join, 1, 1, 2)
             if needs_all and others:
@@ -519,7 +528,37 @@ class _Findings:
                 if all(flow.exclude(id, other) for other in others):
                     unwritten[vertex] = id
                     break
-        return {v: id for v, id in unwritten.items() if self._has_other_way(v, name, unwritten)}
+        return {
+            vertex: unwritten[vertex]
+            for vertex in readers
+            if vertex in unwritten and self._has_other_way(vertex, name, unwritten)
+        }
+
+    def _behind_writers(self, name: str, readers: Sequence[int]) -> list[int]:
+        """Return nodes, and those before them as far back as what writes a field, in their order;
+        without those of cycles.
+        """
+        found, waiting = set[int](), [*readers]
+        while waiting:
+            vertex = waiting.pop()
+            if vertex not in found and vertex in self._order:
+                found.add(vertex)
+                for id in self.facts.incoming[vertex]:
+                    source = self.graph.edges[id].source
+                    if source >= 0 and self._leaves(source, name):
+                        waiting.append(source)
+        return sorted(found, key=self._order.__getitem__)
+
+    @cached_property
+    def _order(self) -> Mapping[int, int]:
+        """The nodes outside of cycles, and the place of each in the order of the plan."""
+        outside = (n for n in self.plan.nodes if not isinstance(n.vertex.body, CycleBody))
+        return {self.flow.numbers[node.name]: at for at, node in enumerate(outside)}
+
+    def _leaves(self, vertex: int, name: str) -> bool:
+        """Return whether a node certainly does not write a field."""
+        writes = self.facts.nodes[vertex].writes
+        return writes is not None and name not in writes
 
     def _has_other_way(self, vertex: int, name: str, unwritten: Mapping[int, int]) -> bool:
         """Return whether another way to a node does write the field: so it is meant to be there."""
@@ -533,8 +572,7 @@ class _Findings:
         source = self.graph.edges[id].source
         if source < 0:
             return True
-        writes = self.facts.nodes[source].writes
-        return source in unwritten and writes is not None and name not in writes
+        return source in unwritten and self._leaves(source, name)
 
     def unread_fields(self) -> Iterator[Problem]:
         """Yield fields that are never read (AX182)."""

@@ -22,19 +22,22 @@ round behind it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from axil.plugin import CycleBody, Join, Plan, PlanEdge, PlanNode
 from axil_journals.analysis.facts import GraphFacts
-from axil_journals.analysis.logic import Formula, Path, atoms, never
+from axil_journals.analysis.logic import Formula, Path, atoms, may_hold, never
 from axil_journals.analysis.values import NONE, Follower, Place, Values, places_in
 
 _MOST_CHOICES: Final = 32
 _MOST_ENTRIES: Final = 4
 _MOST_PAIRS: Final = 200
 """Pairs of edges of one node that are compared."""
+_MOST_COMPARED: Final = 1_000
+"""Pairs of choices that are compared for one join."""
 _MOST_NEAR: Final = 6
 """Choices with which one edge is compared."""
 _MOST_WAYS: Final = 4
@@ -143,8 +146,11 @@ class Flow:
         formula, domain, near = self.formula(id), self.follower.domain, self._near(id, before)
         if not near:
             return False
+        together = may_hold([formula, *map(self.formula, near)], domain)
+        if together:  # so each two of them may, too
+            return False
         one = next((c for c in near if never([formula, self.formula(c)], domain)), -1)
-        if one == -1 and not never([formula, *map(self.formula, near)], domain):
+        if one == -1 and together is None:
             return False
         self.against[id] = one
         return True
@@ -153,10 +159,8 @@ class Flow:
         """Return the last choices that speak of the same values as an edge."""
         self.formula(id)
         places = self._places[id]
-        near = [
-            choice for choice in reversed(before) if not places.isdisjoint(self._places[choice])
-        ]
-        return near[:_MOST_NEAR]
+        near = (c for c in reversed(before) if not places.isdisjoint(self._places[c]))
+        return [*islice(near, _MOST_NEAR)]
 
     def is_certain(self, id: int, before: Choices) -> bool:
         """Return whether an edge is taken whenever its source fires behind choices."""
@@ -337,7 +341,8 @@ class _Walk:
         if not self.is_flat:
             met = self.ports.get(node.index, ())
             choices = self._common(met, lambda id: edges[id].target == door)
-            values = self.flow.follower.entered(body.members, self._values(node, door))
+            writers = self.flow.follower.writers(body.members)
+            values = self.flow.follower.entered(writers, self._values(node, door))
         return Scope(body.body(door), body, door, self.scope, set(), set(), choices, values)
 
     def _values(self, node: PlanNode, vertex: int) -> Values:
@@ -390,6 +395,7 @@ class _Walk:
         """Send along the edges that leave a cycle."""
         flow = self.flow
         only = self.inner[0] if len(self.inner) == 1 else None
+        writers = flow.follower.writers(body.members)
         for arc in node.out:
             if arc.id not in flow.live_edges:  # found inside
                 continue
@@ -399,7 +405,7 @@ class _Walk:
                 chosen, inside = only.out[arc.id]
                 source = flow.graph.edges[arc.id].source
                 outside = self._values(node, only.entry)
-                values = flow.follower.left(body.members, source, outside, inside)
+                values = flow.follower.left(writers, source, outside, inside)
             self._send(arc.id, arc, chosen, values, must=False)
 
     def _vertex(self, node: PlanNode) -> int:
@@ -454,15 +460,21 @@ class _Walk:
 
     def _excluding(self, came: Sequence[int]) -> tuple[int, int] | None:
         """Return two edges that exclude each other; None: none are proved to."""
-        seen: dict[object, list[tuple[int, int]]] = {}
+        for one, first, other, second in islice(self._pairs(came), _MOST_COMPARED):
+            if self.flow.differ(first, second):
+                return one, other
+        return None
+
+    def _pairs(self, came: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
+        """Yield each two choices that are about the same, each behind an edge that has it."""
+        seen: dict[object, dict[int, int]] = {}
         for id in came:
             for choice in self.carried.get(id, ()):
                 for topic in self.flow.topics(choice):
-                    for other, by in seen.get(topic, ()):
-                        if by != id and other != choice and self.flow.differ(other, choice):
-                            return by, id
-                    seen.setdefault(topic, []).append((choice, id))
-        return None
+                    known = seen.setdefault(topic, {})
+                    if choice not in known:
+                        yield from ((by, c, id, choice) for c, by in known.items() if by != id)
+                        known[choice] = id
 
     def _must_meet(self, number: int) -> bool:
         port, must = self.plan.ports[number], self.scope.must_edges

@@ -12,6 +12,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Final, TypeAlias, cast
 
 Formula: TypeAlias = Any
@@ -44,10 +45,6 @@ class Domain:
 Domains = Callable[[Path], Domain | None]
 
 
-class _TooMany(Exception):
-    pass
-
-
 def anything(path: Path) -> None:
     """Give no domain: nothing is known of a path."""
 
@@ -60,10 +57,21 @@ def never(formulas: Sequence[Formula], domains: Domains = anything) -> bool:
     >>> never([("==", ("message", "a"), 1), ("==", ("message", "b"), 2)])
     False
     """
-    try:
-        return not any(_may_hold(cube, domains) for cube in _cubes(("and", *formulas), True))
-    except _TooMany:
-        return False
+    return may_hold(formulas, domains) is False
+
+
+def may_hold(formulas: Sequence[Formula], domains: Domains = anything) -> bool | None:
+    """Return whether formulas may hold together; None: there are too many ways to try.
+
+    >>> may_hold([("==", ("message", "a"), 1), ("==", ("message", "b"), 2)])
+    True
+    """
+    for tried, cube in enumerate(_cubes([(formula, True) for formula in formulas])):
+        if tried == _MOST_CUBES:
+            return None
+        if cube is not None and _may_hold(cube, domains):
+            return True
+    return False
 
 
 def atoms(formula: Formula) -> Iterator[Atom]:
@@ -104,30 +112,38 @@ def renamed(formula: Formula, roots: Mapping[str, str], suffix: str = "") -> For
     return mapped(formula, moved, lambda name: name + suffix)
 
 
+Signed = tuple[Formula, bool]
+"""A formula, and whether it holds."""
 Cube = list[tuple[Atom, bool]]
 
 
-def _cubes(formula: Formula, positive: bool) -> list[Cube]:
-    """Return the ways in which a formula may hold. Raises: _TooMany."""
-    if isinstance(formula, bool):
-        return [[]] if formula is positive else []
-    kind = formula[0]
-    if kind == "not":
-        return _cubes(formula[1], not positive)
-    if kind not in ("and", "or"):
-        return [[(formula, positive)]]
-    if (kind == "or") is positive:
-        found = [cube for part in formula[1:] for cube in _cubes(part, positive)]
+def _cubes(formulas: Sequence[Signed]) -> Iterator[Cube | None]:
+    """Yield the ways in which formulas may hold together; None: one in which they do not.
+
+    One after the other: most often what is asked for holds in the first of them.
+    """
+    cube: Cube = []
+    choices: list[list[Signed]] = []
+    waiting = [*formulas]
+    while waiting:
+        formula, sign = waiting.pop()
+        if isinstance(formula, bool):
+            if formula is not sign:
+                yield None
+                return
+        elif formula[0] == "not":
+            waiting.append((formula[1], not sign))
+        elif formula[0] not in ("and", "or"):
+            cube.append((formula, sign))
+        elif (formula[0] == "and") is sign:
+            waiting += [(part, sign) for part in formula[1:]]
+        else:
+            choices.append([(part, sign) for part in formula[1:]])
+    if choices:
+        for way in product(*choices):
+            yield from _cubes([*cube, *way])
     else:
-        found: list[Cube] = [[]]
-        for part in formula[1:]:
-            more = _cubes(part, positive)
-            if len(found) * len(more) > _MOST_CUBES:
-                raise _TooMany
-            found = [[*cube, *each] for cube in found for each in more]
-    if len(found) > _MOST_CUBES:
-        raise _TooMany
-    return found
+        yield cube
 
 
 def _may_hold(cube: Cube, domains: Domains) -> bool:

@@ -25,7 +25,11 @@ Place = tuple[str | int, ...]
 Values = Mapping[Place, str]
 """The value of each place that is followed; of one that is missing it is another."""
 
+Writers = Mapping[str, set[int]]
+"""The nodes that may write each field; under ``_ANY`` those that may write any."""
+
 NONE: Final[Values] = {}
+_ANY: Final = "*"
 _MOST_PLACES: Final = 32
 _ROOTS: Final = {"came": "message", "came text": "text", "before": "state"}
 _EDGE_KEYS: Final = frozenset(["role", "source", "preserve_role"])
@@ -118,41 +122,43 @@ class Follower:
             and not (place[0] == "message" and _is_changed(place, spec.marks))
         }
 
-    def entered(self, members: Collection[int], before: Values) -> Values:
-        """Return the values at the start of each round of a cycle."""
-        kept = self.kept(members)
-        return {p: v for p, v in before.items() if p in kept}
-
-    def left(
-        self, members: Collection[int], source: int, outside: Values, inside: Values
-    ) -> Values:
-        """Return the values on an edge that leaves a cycle: its state is that of all its paths."""
-        kept, found = self.kept(members), dict[Place, str]()
-        others = self.kept([member for member in members if member != source])
-        for place in self.places:
-            is_state = place[0] == "state"
-            value = outside.get(place) if place in kept else inside.get(place)
-            if value is not None and (not is_state or place in kept or place in others):
-                found[place] = value
-        return found
-
-    def kept(self, members: Collection[int]) -> frozenset[Place]:
-        """Return the places of the state that nodes, and the edges between them, do not write."""
-        written = set[str]()
+    def writers(self, members: Collection[int]) -> Writers:
+        """Return the nodes of a cycle that may write each field of the state, themselves or on an
+        edge of theirs.
+        """
+        found: dict[str, set[int]] = {}
         for member in members:
             node = self.facts.nodes[member]
             edges = [self.facts.edge(id) for id in self.facts.outgoing[member]]
-            if node.writes is None or node.spec.merge or any(e.filter or e.router for e in edges):
-                return frozenset()
-            written |= node.writes
-        return frozenset(
-            place
-            for place in self.places
-            if place[0] == "state"
-            and len(place) > 1
-            and place[1] not in written
-            and not (self.facts.is_typed and place[1] == "messages")
-        )
+            is_open = node.writes is None or node.spec.merge
+            is_open = is_open or any(edge.filter or edge.router for edge in edges)
+            for name in (_ANY,) if is_open else node.writes or ():
+                found.setdefault(name, set()).add(member)
+        return found
+
+    def entered(self, writers: Writers, before: Values) -> Values:
+        """Return the values at the start of each round of a cycle."""
+        return {place: v for place, v in before.items() if self._is_kept(place, writers)}
+
+    def left(self, writers: Writers, source: int, outside: Values, inside: Values) -> Values:
+        """Return the values on an edge that leaves a cycle: its state is that of all its paths."""
+        found: dict[Place, str] = {}
+        for place in self.places:
+            is_kept = self._is_kept(place, writers)
+            value = outside.get(place) if is_kept else inside.get(place)
+            if value is not None and (
+                is_kept or place[0] != "state" or self._is_kept(place, writers, source)
+            ):
+                found[place] = value
+        return found
+
+    def _is_kept(self, place: Place, writers: Writers, alone: int = -1) -> bool:
+        """Return whether a place of the state is written by no node of a cycle, but for one."""
+        if place[0] != "state" or len(place) < 2:
+            return False
+        if self.facts.is_typed and place[1] == "messages":
+            return False
+        return all(writers.get(str(name)) in (None, {alone}) for name in (_ANY, place[1]))
 
     # -- formulas
 
