@@ -199,10 +199,8 @@ class WorkerPool:
         if self.is_closed_to_new:
             return
         for task, coming_back in list(self.returning.items()):
-            if self._has_room(task.node.vertex.lane):
+            if not coming_back.done() and self._has_room(task.node.vertex.lane):
                 self._come_back(task)
-                del self.returning[task]
-                coming_back.set_result(None)
         for lane, queue in self.waiting.items():
             while queue and self._has_room(lane):
                 due = queue.popleft() if self.gate is None else self._pass_gate(self.gate, queue)
@@ -324,21 +322,28 @@ class WorkerPool:
 
     def _leave(self, task: Task) -> None:
         del self.working[task]
+        if task in self._inside:  # it has not awaited its sub-runs
+            self._come_back(task)
         if (lane := task.node.vertex.lane) is not None:
             self._lanes[lane] -= 1
 
     # -- sub-runs of bodies
 
     def leave_room(self, task: Task) -> None:
-        """Leave the room of ``task`` while its body waits for a sub-run of its own."""
-        self._inside[task] = self._inside.get(task, 0) + 1
-        if self._inside[task] == 1:
-            lane = task.node.vertex.lane
-            self._lanes[lane] = self._lanes.get(lane, 0) - 1
+        """Leave the room of ``task`` while its body waits for a sub-run of its own. If it waits for
+        room after another one, it needs none now.
+        """
+        if not self._wait_no_more(task):
+            self._inside[task] = self._inside.get(task, 0) + 1
+            if self._inside[task] == 1:
+                lane = task.node.vertex.lane
+                self._lanes[lane] = self._lanes.get(lane, 0) - 1
         self._owner.wake()
 
     async def take_room_again(self, task: Task) -> None:
         """Wait for room after a sub-run, ahead of bodies that have not begun."""
+        if task not in self._inside:  # its body has ended
+            return
         self._inside[task] -= 1
         if self._inside[task]:
             return
@@ -350,7 +355,7 @@ class WorkerPool:
         try:
             await back
         except asyncio.CancelledError:
-            if self.returning.pop(task, None) is not None:
+            if self.returning.get(task) is back:
                 self._come_back(task)
             raise
 
@@ -358,6 +363,14 @@ class WorkerPool:
         del self._inside[task]
         lane = task.node.vertex.lane
         self._lanes[lane] = self._lanes.get(lane, 0) + 1
+        self._wait_no_more(task)
+
+    def _wait_no_more(self, task: Task) -> bool:
+        """End the wait of a body for room; return whether it waited."""
+        back = self.returning.pop(task, None)
+        if back is not None and not back.done():
+            back.set_result(None)
+        return back is not None
 
     # -- cancellation
 
