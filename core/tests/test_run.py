@@ -24,7 +24,7 @@ from axil.errors import (
     RunPaused,
     UndeclaredField,
 )
-from axil.kernel.state import APPEND, Field, Schema
+from axil.kernel.state import APPEND, Field, Reducer, Schema
 from axil.kernel.tokens import Out
 from axil.kernel.values import MISSING, Log
 from axil.runtime.result import Result
@@ -376,6 +376,27 @@ def test_states_that_cannot_be_joined_at_the_end_fail_the_exit():
     )
     assert isinstance(result.error, NodeFailed)
     assert result.error.path == "@exit"
+
+
+def _fails(task, ctx):
+    raise LookupError("no")
+
+
+@pytest.mark.parametrize("others", [[], [node("c", _fails)]], ids=["at_the_exit", "elsewhere"])
+def test_a_run_that_failed_ends_also_where_a_reducer_refuses_to_join_its_paths(others):
+    def once(old: object, new: object) -> object:
+        if old is not MISSING:
+            raise LookupError("written before")
+        return new
+
+    schema = Schema("once", {"x": Field("x", Reducer("once", once))}, closed=True)
+    nodes = [node("a", says({}, x=1)), node("b", says({}, x=2)), *others]
+    journal = MemoryJournal()
+    edges = [f"in {each.id}" for each in nodes]
+    result = run(workflow(nodes, edges, schema=schema), journal=journal, run_id="r")
+    assert result.status == "failed"
+    assert isinstance(result.error, NodeFailed)
+    assert [info.status for info in journal.runs()] == ["failed"]
 
 
 def test_cancelling_ends_bodies_innermost_first_and_leaves_no_trace():

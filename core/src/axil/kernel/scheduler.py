@@ -406,7 +406,7 @@ class Scheduler:
                 so_far = visit.so_far(None if running.over else running.machine.end())
                 task.owner.abandon(task, so_far)
             return machine.end()
-        except AxilError:
+        except Exception:  # noqa: BLE001  # a reducer may raise anything
             # its paths cannot be joined: that has been reported, or another failure came first
             return FrameResult(machine.root, {}, tuple(machine.exits), (), (), True)
 
