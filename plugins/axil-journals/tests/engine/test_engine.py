@@ -183,6 +183,31 @@ def test_an_answer_resumes_the_run_and_is_given_once():
     within(60, go)
 
 
+class First:
+    early, per_token, rest = True, False, "cancel"
+
+    def fires(self, live: int, dead: int, total: int, /) -> bool | None:
+        return bool(live) or None
+
+
+def test_a_run_that_is_done_takes_no_answer_to_a_question_that_it_did_not_wait_for():
+    async def asks(task: Any, ctx: Any) -> Out:
+        return Out({"n": await ctx.ask("how many?", name="n")})
+
+    async def go() -> None:
+        nodes = [node("a", asks, mode="async"), "b", node("c", join=First())]
+        flow = workflow(nodes, ["in a", "in b", "a c", "b c", "c out"])
+        async with LocalEngine() as engine:
+            run_id = await engine.start(flow, {})
+            assert (await engine.result(run_id)).status == "done"
+            entries = list(engine.journal.entries(run_id))
+            with pytest.raises(EngineError, match="AX541"):
+                await engine.answer(run_id, {"a?n": 5})
+            assert list(engine.journal.entries(run_id)) == entries
+
+    within(60, go)
+
+
 def test_an_answer_is_taken_while_other_branches_run_and_nothing_runs_twice():
     ran: list[str] = []
 

@@ -893,9 +893,13 @@ def _check_answerable(run_id: str, question: str, replay: ReplayIndex) -> None:
         raise EngineError(message, id="AX541", hint="See its open questions with `get`.")
     if question in replay.answers:
         raise _answered_before(run_id, question)
-    if replay.ended is not None and replay.ended.data.get("status") == "cancelled":
+    status = "" if replay.ended is None else replay.ended.data.get("status")
+    if status == "cancelled":
         message = f'the run "{run_id}" was cancelled, and asks nothing.'
         raise EngineError(message, id="AX541", hint="Resume it: it asks again.")
+    if status == "done":
+        message = f'the run "{run_id}" is done, and asks nothing.'
+        raise EngineError(message, id="AX541", hint="It went on without an answer; see its result.")
 
 
 def _is_unknown(error: Exception) -> bool:
