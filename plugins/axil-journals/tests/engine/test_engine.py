@@ -24,6 +24,7 @@ from axil_journals import (
     ReplayIndex,
     ResumedStatus,
     RunInfo,
+    answer_entry,
     resume_run,
 )
 from axil_journals.engine.loading import MAX_RECOVERIES, Gathered
@@ -971,6 +972,94 @@ def test_an_answer_reaches_a_run_that_another_engine_holds():
             goes_on.set()
             assert (await works.result(run_id)).output == {"n": 5}
         assert gone == ["begun"]
+
+    within(60, go)
+
+
+class FailingOnce(MemoryJournal):
+    """A journal one method of which fails once."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__()
+        self.method, self.has_failed = method, False
+
+    def armed(self) -> None:
+        working = getattr(self, self.method)
+
+        def fails(*given: Any) -> Any:
+            if self.has_failed:
+                return working(*given)
+            self.has_failed = True
+            raise JournalError("it cannot be reached.", id="AX512")
+
+        setattr(self, self.method, fails)
+
+
+@pytest.mark.parametrize("method", ["discard", "mail", "release"])
+def test_a_run_that_could_not_be_loaded_is_released_though_the_journal_fails(method):
+    async def go() -> None:
+        flow, journal = asking(), FailingOnce(method)
+        async with LocalEngine(journal, [flow]) as engine:
+            run_id = await engine.start(flow)
+            await engine.idle()
+        journal.post(run_id, answer_entry("a?n0", 5))
+        journal.armed()
+
+        def find(header: Any) -> Workflow:
+            if method == "release":
+                raise LookupError("not here")
+            return flow
+
+        async with LocalEngine(journal, find=find, recheck_seconds=0.01):
+            await until(lambda: journal.has_failed)
+            async with LocalEngine(journal, [flow]) as another:
+                assert (await another.result(run_id)).output == {"sum": 5}
+
+    within(60, go)
+
+
+class Gated(Lost):
+    """A journal that blocks where one run is opened, as long as the gate is shut."""
+
+    blocking = True
+
+    def __init__(self, slow: str) -> None:
+        super().__init__(lost=("long", slow))
+        self.slow, self.is_opening, self.gate = slow, threading.Event(), threading.Event()
+        self.gate.set()
+
+    def open(self, run_id: str) -> Any:
+        if run_id == self.slow and not self.gate.is_set():
+            self.is_opening.set()
+            self.gate.wait()
+        return super().open(run_id)
+
+
+def test_a_run_that_is_being_loaded_when_its_engine_is_closed_is_released():
+    async def go() -> None:
+        journal, gone = Gated("suspect"), list[str]()
+        flow = busy(asyncio.Event(), gone)
+        async with LocalEngine(journal, loaded=0) as submits:
+            for name in ("long", "suspect"):
+                await submits.start(flow, run_id=name)
+        writer = journal.open("suspect")
+        for _ in range(3):  # it has to be alone
+            writer.append(Entry("resumed"))
+        writer.close()
+        async with LocalEngine(journal, [flow], recheck_seconds=0.01) as engine:
+            await until(lambda: gone)
+            while journal.take(9, 1.0, lost=True):  # until it is held, and not only left
+                journal.release("suspect")
+                await asyncio.sleep(0.01)
+            journal.gate.clear()
+            ends = Entry("ended", data={"status": "cancelled", "error": "enough"})
+            journal.post("suspect", ends)
+            await until(journal.is_opening.is_set)
+            closing = asyncio.ensure_future(engine.close())
+            await until(lambda: gone[-1] == "cancelled")
+            journal.gate.set()
+            await closing
+        assert not journal.stored["suspect"].is_held
 
     within(60, go)
 
