@@ -1048,16 +1048,16 @@ def test_a_run_that_is_being_loaded_when_its_engine_is_closed_is_released():
         writer.close()
         async with LocalEngine(journal, [flow], recheck_seconds=0.01) as engine:
             await until(lambda: gone)
-            while journal.take(9, 1.0, lost=True):  # until it is held, and not only left
-                journal.release("suspect")
-                await asyncio.sleep(0.01)
+            await until(lambda: "suspect" in engine._alone)
             journal.gate.clear()
             ends = Entry("ended", data={"status": "cancelled", "error": "enough"})
             journal.post("suspect", ends)
             await until(journal.is_opening.is_set)
             closing = asyncio.ensure_future(engine.close())
-            await until(lambda: gone[-1] == "cancelled")
-            journal.gate.set()
+            try:
+                await until(lambda: gone[-1] == "cancelled")
+            finally:
+                journal.gate.set()
             await closing
         assert not journal.stored["suspect"].is_held
 
