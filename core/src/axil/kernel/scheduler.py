@@ -367,8 +367,9 @@ class Scheduler:
 
     @staticmethod
     def depth(task: Task) -> int:
-        """Return how many frames are around that of a task."""
-        return task.owner.running.depth
+        """Return how many frames are around that of a task; of one whose frame ended without it, 0."""
+        running: RunningFrame | None = task.owner.running
+        return 0 if running is None else running.depth
 
     # -- ends
 
