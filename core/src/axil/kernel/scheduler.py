@@ -367,7 +367,7 @@ class Scheduler:
 
     @staticmethod
     def depth(task: Task) -> int:
-        """Return how many frames are around that of a task; of one whose frame ended without it, 0."""
+        """Return how many frames are around that of a task; 0 if its frame has ended without it."""
         running: RunningFrame | None = task.owner.running
         return 0 if running is None else running.depth
 
