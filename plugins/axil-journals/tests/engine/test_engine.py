@@ -1018,6 +1018,28 @@ def test_a_run_that_could_not_be_loaded_is_released_though_the_journal_fails(met
     within(60, go)
 
 
+def test_an_engine_is_closed_though_a_run_cannot_be_released():
+    class Failing(MemoryJournal):
+        def release(self, run_id: str) -> None:
+            raise JournalError("it cannot be reached.", id="AX512")
+
+    def find(header: Any) -> Workflow:
+        raise EngineError("not here", id="AX542")
+
+    async def go() -> None:
+        journal = Failing()
+        async with LocalEngine(journal, loaded=0) as engine:
+            run_id = await engine.start(asking())
+        engine = LocalEngine(journal, find=find)
+        async with engine:
+            waits = asyncio.ensure_future(engine.result(run_id))
+            await until(lambda: journal.stored[run_id].is_held)
+        with pytest.raises(EngineError, match="AX540"):
+            await waits
+
+    within(60, go)
+
+
 class Gated(Lost):
     """A journal that blocks where one run is opened, as long as the gate is shut."""
 

@@ -400,7 +400,10 @@ class LocalEngine:
             await asyncio.gather(*tasks, *self._background, return_exceptions=True)
             await asyncio.gather(self._mail.settle(), self._infos.settle())
             for run_id in self._alone.keys() | self._unreleased:
-                await self._release(run_id)
+                try:
+                    await self._release(run_id)
+                except Exception:  # the rest is to be closed all the same
+                    log.exception("the run %s could not be released", run_id)
             self._alone.clear()
             for waiters in self._waiters.values():
                 _resolve(waiters, _closed())
