@@ -1034,7 +1034,7 @@ def test_an_engine_is_closed_though_a_run_cannot_be_released():
         async with engine:
             waits = asyncio.ensure_future(engine.result(run_id))
             await until(lambda: journal.stored[run_id].is_held)
-        with pytest.raises((EngineError, JournalError), match="AX540|AX512"):
+        with pytest.raises((EngineError, JournalError), match=r"AX540|AX512"):
             await waits
 
     within(60, go)
