@@ -211,7 +211,7 @@ def test_runs_that_were_taken_when_the_connection_was_lost_are_taken_again(
     asyncio.run(go())
 
 
-def test_a_run_of_which_the_server_was_away_too_long_is_gone_on_with(
+def test_a_run_whose_server_was_away_for_too_long_is_taken_again(
     journals: Journals, monkeypatch: pytest.MonkeyPatch
 ):
     journal, graph, away = journals(), RootGraph("slow"), JournalError("it is away.", id="AX512")

@@ -171,9 +171,7 @@ class WorkerPool:
 
     @property
     def at_work(self) -> int:
-        """The number of bodies that are at work or wait for room, less those that wait for
-        sub-runs.
-        """
+        """The number of bodies at work or waiting for room, less those waiting for sub-runs."""
         return len(self.working) - len(self._inside) + sum(map(len, self.waiting.values()))
 
     # -- room
@@ -330,47 +328,37 @@ class WorkerPool:
     # -- sub-runs of bodies
 
     def leave_room(self, task: Task) -> None:
-        """Leave the room of ``task`` while its body waits for a sub-run of its own. If it waits for
-        room after another one, it needs none now.
-        """
-        if not self._wait_no_more(task):
-            self._inside[task] = self._inside.get(task, 0) + 1
-            if self._inside[task] == 1:
-                lane = task.node.vertex.lane
-                self._lanes[lane] = self._lanes.get(lane, 0) - 1
+        """Leave the room of ``task`` while its body waits for a sub-run of its own."""
+        if task in self.returning:  # from another one: it needs no room now
+            self._come_back(task)
+        self._inside[task] = self._inside.get(task, 0) + 1
+        if self._inside[task] == 1:
+            lane = task.node.vertex.lane
+            self._lanes[lane] = self._lanes.get(lane, 0) - 1
         self._owner.wake()
 
     async def take_room_again(self, task: Task) -> None:
         """Wait for room after a sub-run, ahead of bodies that have not begun."""
-        if task not in self._inside:  # its body has ended
+        if self._inside.get(task) != 1:  # it waits for another one, or has ended
+            if task in self._inside:
+                self._inside[task] -= 1
             return
-        self._inside[task] -= 1
-        if self._inside[task]:
-            return
-        self._inside[task] = 1  # still without room
         if self.is_closed_to_new or self._has_room(task.node.vertex.lane):  # no more room is given
             self._come_back(task)
             return
         back = self.returning[task] = asyncio.get_running_loop().create_future()
         try:
             await back
-        except asyncio.CancelledError:
-            if self.returning.get(task) is back:
+        finally:
+            if self.returning.get(task) is back:  # the wait was cancelled
                 self._come_back(task)
-            raise
 
     def _come_back(self, task: Task) -> None:
         del self._inside[task]
         lane = task.node.vertex.lane
         self._lanes[lane] = self._lanes.get(lane, 0) + 1
-        self._wait_no_more(task)
-
-    def _wait_no_more(self, task: Task) -> bool:
-        """End the wait of a body for room; return whether it waited."""
-        back = self.returning.pop(task, None)
-        if back is not None and not back.done():
+        if (back := self.returning.pop(task, None)) is not None and not back.done():
             back.set_result(None)
-        return back is not None
 
     # -- cancellation
 
