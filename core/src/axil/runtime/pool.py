@@ -191,9 +191,7 @@ class WorkerPool:
             self._owner.wake()
 
     def admit(self) -> None:
-        """Make due what there is room for: bodies that come back from a sub-run, then lane by lane,
-        in order.
-        """
+        """Make due what there is room for: bodies back from sub-runs, then each lane, in order."""
         if self.is_closed_to_new:
             return
         for task, coming_back in list(self.returning.items()):
