@@ -110,6 +110,25 @@ def test_what_is_cancelled_includes_what_it_would_have_led_to():
     assert log == ["a", "b cancelled"]
 
 
+def test_who_is_cancelled_may_take_longer_to_end_than_the_frame_around_it():
+    async def clings(body: Any, ctx: Any) -> Out:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.Event().wait()
+        return Out({})
+
+    last = NodeSpec(id="q", body=node("q", gathered).body, join=AtLeast(1, rest="cancel"))
+    voters = [node("a", clings, mode="async"), "b", last]
+    inner = workflow(voters, ["in a", "in b", "a q", "b q", "q out"])
+
+    async def outer(body: Any, ctx: Any) -> Out:
+        return Out((await ctx.run(inner.plan, {}, name="sub")).output)
+
+    flow = workflow([node("o", outer, mode="async", ctx=True)], ["in o", "o out"])
+    assert run(flow).output == {"from": ["b"]}
+
+
 def test_a_question_of_who_is_cancelled_is_not_waited_for():
     async def asks(task: Any, ctx: Any) -> Out:
         return Out({"by": await ctx.ask("who?")})

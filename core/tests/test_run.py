@@ -24,7 +24,7 @@ from axil.errors import (
     RunPaused,
     UndeclaredField,
 )
-from axil.kernel.state import APPEND, Field, Schema
+from axil.kernel.state import APPEND, Field, Reducer, Schema
 from axil.kernel.tokens import Out
 from axil.kernel.values import MISSING, Log
 from axil.runtime.result import Result
@@ -376,6 +376,27 @@ def test_states_that_cannot_be_joined_at_the_end_fail_the_exit():
     )
     assert isinstance(result.error, NodeFailed)
     assert result.error.path == "@exit"
+
+
+def _fails(task, ctx):
+    raise LookupError("no")
+
+
+@pytest.mark.parametrize("others", [[], [node("c", _fails)]], ids=["at_the_exit", "elsewhere"])
+def test_a_run_that_failed_ends_also_where_a_reducer_refuses_to_join_its_paths(others):
+    def once(old: object, new: object) -> object:
+        if old is not MISSING:
+            raise LookupError("written before")
+        return new
+
+    schema = Schema("once", {"x": Field("x", Reducer("once", once))}, closed=True)
+    nodes = [node("a", says({}, x=1)), node("b", says({}, x=2)), *others]
+    journal = MemoryJournal()
+    edges = [f"in {each.id}" for each in nodes]
+    result = run(workflow(nodes, edges, schema=schema), journal=journal, run_id="r")
+    assert result.status == "failed"
+    assert isinstance(result.error, NodeFailed)
+    assert [info.status for info in journal.runs()] == ["failed"]
 
 
 def test_cancelling_ends_bodies_innermost_first_and_leaves_no_trace():
@@ -767,6 +788,81 @@ def test_a_body_that_waits_for_its_sub_run_needs_no_room_to_end_with_a_run_that_
             return await going[0]
 
     assert run_sync(go()).status == "cancelled"
+
+
+def while_it_waits_for_room(act: Any) -> Result:
+    """Run, with room for one body, a body whose sub-run has ended while another body had the room.
+
+    That one calls ``act(sub, jobs)``: ``sub(name)`` runs another sub-run in the first body, which
+    waits for all tasks in ``jobs``; the first of them waits for room.
+    """
+    inner = workflow([task("w", _leaf)], ["in w", "w out"])
+    jobs: list[asyncio.Task[Any]] = []
+
+    async def waits(body, ctx):
+        def sub(name: str) -> Any:
+            return ctx.run(inner.plan, {}, name=name)
+
+        jobs.append(asyncio.ensure_future(sub("first")))
+        acts.append(lambda: act(sub, jobs))
+        while left := [job for job in jobs if not job.done()]:
+            await asyncio.wait(left)
+        return Out({})
+
+    async def has_the_room(body, ctx):
+        await asyncio.sleep(0)  # the sub-run that has ended finds no room
+        await acts[0]()
+        return Out({})
+
+    acts: list[Any] = []
+    nodes = [task("a", waits), task("b", _leaf), task("c", has_the_room)]
+    return run(workflow(nodes, ["in a", "in b", "b c"]), limits=Limits(concurrency=1))
+
+
+async def _leaf(task, ctx):
+    return Out({})
+
+
+def test_a_body_that_waits_for_room_leaves_it_when_it_begins_another_sub_run():
+    async def act(sub, jobs):
+        jobs.append(asyncio.ensure_future(sub("second")))
+        await asyncio.sleep(0)
+
+    result = while_it_waits_for_room(act)
+    assert (result.status, result.usage.firings) == ("done", 5)
+
+
+def test_a_wait_for_room_may_be_cancelled_in_the_moment_in_which_there_is_room():
+    async def act(sub, jobs):
+        jobs[0].cancel()
+
+    assert while_it_waits_for_room(act).status == "done"
+
+
+def test_a_body_that_ends_before_its_sub_run_leaves_no_room_behind():
+    inner = workflow([task("w", _leaf)], ["in w", "w out"])
+    left: list[asyncio.Task[Any]] = []
+    at_work = most = 0
+
+    async def hurries(body, ctx):
+        left.append(asyncio.ensure_future(ctx.run(inner.plan, {}, name="sub")))
+        await asyncio.sleep(0)
+        return Out({})
+
+    async def counts(body, ctx):
+        nonlocal at_work, most
+        at_work += 1
+        most = max(most, at_work)
+        await asyncio.sleep(0)
+        left[0].cancel()
+        await asyncio.sleep(0)
+        at_work -= 1
+        return Out({})
+
+    nodes = [task("a", hurries), *(task(each, counts) for each in "bcd")]
+    arrows = ["in a", "a b", "a c", "a d"]
+    result = run(workflow(nodes, arrows), limits=Limits(concurrency=1))
+    assert (result.status, most) == ("done", 1)
 
 
 def test_a_sub_run_may_begin_with_a_state_of_its_own_even_an_empty_one():

@@ -10,7 +10,7 @@ import pytest
 from axil import Out, RootGraph, SpecError, Workflow, run_sync, schema_of
 from axil.plugin import JournalError
 from axil_journals import MemoryJournal, ReplayIndex, version_changes
-from axil_testing.specs import edge, node, workflow
+from axil_testing.specs import Tape, edge, never, node, workflow, written
 from axil_testing.versions import Brief, Paper, asks, brief, paper, paused, to_paper, typed
 
 # ------------------------------------------------------------------------------------------------ s
@@ -36,6 +36,20 @@ def test_a_migrated_run_is_the_newer_graphs_from_then_on():
     # what was written behind the migration is not migrated
     again = run_sync(paper().resume("r", journal=journal))
     assert again.state == result.state
+
+
+def test_a_round_that_left_a_cycle_where_the_newer_graph_has_no_way_out_is_done_again():
+    def turns(last: str, *more: str) -> Workflow:
+        back = edge(last, "a", condition=never)
+        edges = ["in a", "a b", "b c", "c d", f"d {last}", back, "e x", "x out", *more]
+        return workflow([*dict.fromkeys(["a", "b", "c", "d", last, *"ex"])], edges, cycles="allow")
+
+    tape = Tape()
+    run_sync(turns("e").start({}, journal=tape, run_id="r").result())
+    at = [entry.kind for entry in tape.lines].index("round") + 1
+    journal, newer = written(tape.lines[:at]), turns("f", "f e")
+    assert run_sync(newer.resume("r", journal=journal, migrate=True)).output == {"by": "x"}
+    assert {str(each) for each in ReplayIndex(journal.entries("r")).done} >= {"e", "x"}
 
 
 def test_where_no_migration_leads_it_says_which_is_missing():

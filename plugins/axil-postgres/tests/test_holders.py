@@ -7,7 +7,12 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import psycopg
+import pytest
+
+import axil_postgres.journal
 from axil import RootGraph
+from axil.plugin import JournalError
 from axil_journals import Entry, LocalEngine, Place
 from axil_postgres import PostgresJournal
 
@@ -157,6 +162,89 @@ def test_a_process_that_wakes_within_a_step_ends_it_late_and_begins_no_other(jou
             await engine.idle()
             assert said[4:] == ["first ends"]
             assert len(other.entries("r")) == entries
+
+    asyncio.run(go())
+
+
+@asynccontextmanager
+async def renewing(journal: PostgresJournal) -> AsyncGenerator[None]:
+    """Renew the lease again and again, as the thread does now and then."""
+
+    async def renew() -> None:
+        database = journal.writer.database
+        while True:
+            await asyncio.to_thread(database.transact, database._renew)
+
+    task = asyncio.create_task(renew())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+def failing_once(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, error: Exception) -> None:
+    """Let a function fail behind what it does, the first time that it does something."""
+    inner, failed = getattr(owner, name), list[bool]()
+
+    def fails(*given: Any) -> Any:
+        found = inner(*given)
+        if found and not failed:
+            failed.append(True)
+            raise error
+        return found
+
+    monkeypatch.setattr(owner, name, fails)
+
+
+def test_runs_that_were_taken_when_the_connection_was_lost_are_taken_again(
+    journals: Journals, monkeypatch: pytest.MonkeyPatch
+):
+    journal = journals()
+    submitted(journal, "a", "b")
+    failing_once(monkeypatch, axil_postgres.journal, "with_records", psycopg.OperationalError())
+
+    async def go() -> None:
+        engine = LocalEngine(journal, [adding()])
+        async with asyncio.timeout(60), engine, renewing(journal):
+            assert [(await engine.result(each)).output for each in "ab"] == [{"n": 2}] * 2
+
+    asyncio.run(go())
+
+
+def test_a_run_whose_server_was_away_for_too_long_is_taken_again(
+    journals: Journals, monkeypatch: pytest.MonkeyPatch
+):
+    journal, graph, away = journals(), RootGraph("slow"), JournalError("it is away.", id="AX512")
+    begun = list[asyncio.Event]()
+
+    async def body(inputs: dict[str, int]) -> dict[str, int]:
+        begun.append(goes_on := asyncio.Event())
+        await goes_on.wait()
+        return {"n": inputs["n"] + 1}
+
+    node = graph.create_node(body, name="add")
+    graph.edge_from_entry(node, {"n": ""})
+    graph.edge_to_exit(node, {"n": ""})
+    graph.build()
+
+    def fails(*_: Any) -> Any:
+        monkeypatch.undo()
+        raise away
+
+    async def until(times: int) -> None:
+        while len(begun) < times:  # noqa: ASYNC110  # the engine loads it
+            await asyncio.sleep(0.01)
+
+    async def go() -> None:
+        async with asyncio.timeout(60), LocalEngine(journal, [graph]) as engine:
+            await engine.start(graph, {"n": 1}, run_id="r")
+            async with renewing(journal):
+                await until(1)
+                monkeypatch.setattr(journal.writer, "_put", fails)
+                begun[0].set()
+                await until(2)
+                begun[1].set()
+                assert (await engine.result("r")).output == {"n": 2}
 
     asyncio.run(go())
 

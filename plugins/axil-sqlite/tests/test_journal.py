@@ -1088,6 +1088,46 @@ def test_a_sign_of_life_is_shown_for_runs_at_work(tmp_path, monkeypatch, sync):
     journal.close()
 
 
+READS = {
+    "take": lambda journal: journal.take(1, 1.0),
+    "next_due": lambda journal: journal.next_due(1.0),
+    "counts": lambda journal: journal.counts(1.0),
+    "runs": lambda journal: journal.runs(),
+    "entries": lambda journal: journal.entries("r"),
+    "mail": lambda journal: journal.mail(["r"]),
+    "queues": lambda journal: journal.queues(),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_journal_can_be_closed_while_another_thread_reads_it(tmp_path, monkeypatch, name):
+    is_reading, is_closing, end = threading.Event(), threading.Event(), Writer._end
+
+    class Paused(SqliteJournal):
+        @contextlib.contextmanager
+        def _reading(self, writer):
+            with super()._reading(writer) as reader:
+                is_reading.set()
+                assert is_closing.wait(60)
+                yield reader
+
+    def ends(writer: Writer) -> None:
+        is_closing.set()
+        end(writer)
+
+    monkeypatch.setattr(Writer, "_end", ends)
+    journal = Paused(tmp_path)
+    reads = threading.Thread(target=READS[name], args=(journal,), daemon=True)
+    reads.start()
+    assert is_reading.wait(60)
+    closes = threading.Thread(target=journal.close, daemon=True)
+    closes.start()
+    for each in (reads, closes):
+        each.join(20)
+        assert not each.is_alive()
+    journal.close()
+
+
 def test_runs_of_two_event_loops_that_begin_at_once_share_one_writing_thread(tmp_path, monkeypatch):
     journal, make, both = SqliteJournal(tmp_path), threading.Thread, threading.Barrier(2)
     writers: list[threading.Thread] = []

@@ -367,8 +367,9 @@ class Scheduler:
 
     @staticmethod
     def depth(task: Task) -> int:
-        """Return how many frames are around that of a task."""
-        return task.owner.running.depth
+        """Return how many frames are around that of a task; 0 if its frame has ended without it."""
+        running: RunningFrame | None = task.owner.running
+        return 0 if running is None else running.depth
 
     # -- ends
 
@@ -406,7 +407,7 @@ class Scheduler:
                 so_far = visit.so_far(None if running.over else running.machine.end())
                 task.owner.abandon(task, so_far)
             return machine.end()
-        except AxilError:
+        except Exception:  # noqa: BLE001  # a reducer may raise anything
             # its paths cannot be joined: that has been reported, or another failure came first
             return FrameResult(machine.root, {}, tuple(machine.exits), (), (), True)
 

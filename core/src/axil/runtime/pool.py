@@ -171,9 +171,7 @@ class WorkerPool:
 
     @property
     def at_work(self) -> int:
-        """The number of bodies that are at work or wait for room, less those that wait for
-        sub-runs.
-        """
+        """The number of bodies at work or waiting for room, less those waiting for sub-runs."""
         return len(self.working) - len(self._inside) + sum(map(len, self.waiting.values()))
 
     # -- room
@@ -193,16 +191,12 @@ class WorkerPool:
             self._owner.wake()
 
     def admit(self) -> None:
-        """Make due what there is room for: bodies that come back from a sub-run, then lane by lane,
-        in order.
-        """
+        """Make due what there is room for: bodies back from sub-runs, then each lane, in order."""
         if self.is_closed_to_new:
             return
         for task, coming_back in list(self.returning.items()):
-            if self._has_room(task.node.vertex.lane):
+            if not coming_back.done() and self._has_room(task.node.vertex.lane):
                 self._come_back(task)
-                del self.returning[task]
-                coming_back.set_result(None)
         for lane, queue in self.waiting.items():
             while queue and self._has_room(lane):
                 due = queue.popleft() if self.gate is None else self._pass_gate(self.gate, queue)
@@ -324,6 +318,8 @@ class WorkerPool:
 
     def _leave(self, task: Task) -> None:
         del self.working[task]
+        if task in self._inside:  # it has not awaited its sub-runs
+            self._come_back(task)
         if (lane := task.node.vertex.lane) is not None:
             self._lanes[lane] -= 1
 
@@ -331,6 +327,8 @@ class WorkerPool:
 
     def leave_room(self, task: Task) -> None:
         """Leave the room of ``task`` while its body waits for a sub-run of its own."""
+        if task in self.returning:  # from another one: it needs no room now
+            self._come_back(task)
         self._inside[task] = self._inside.get(task, 0) + 1
         if self._inside[task] == 1:
             lane = task.node.vertex.lane
@@ -339,25 +337,26 @@ class WorkerPool:
 
     async def take_room_again(self, task: Task) -> None:
         """Wait for room after a sub-run, ahead of bodies that have not begun."""
-        self._inside[task] -= 1
-        if self._inside[task]:
+        if self._inside.get(task) != 1:  # it waits for another one, or has ended
+            if task in self._inside:
+                self._inside[task] -= 1
             return
-        self._inside[task] = 1  # still without room
         if self.is_closed_to_new or self._has_room(task.node.vertex.lane):  # no more room is given
             self._come_back(task)
             return
         back = self.returning[task] = asyncio.get_running_loop().create_future()
         try:
             await back
-        except asyncio.CancelledError:
-            if self.returning.pop(task, None) is not None:
+        finally:
+            if self.returning.get(task) is back:  # the wait was cancelled
                 self._come_back(task)
-            raise
 
     def _come_back(self, task: Task) -> None:
         del self._inside[task]
         lane = task.node.vertex.lane
         self._lanes[lane] = self._lanes.get(lane, 0) + 1
+        if (back := self.returning.pop(task, None)) is not None and not back.done():
+            back.set_result(None)
 
     # -- cancellation
 

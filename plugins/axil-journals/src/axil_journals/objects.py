@@ -230,10 +230,10 @@ class RunFolderObjects:
         for name, path in here.items():
             if name not in files:  # of a body that was at work: it begins again
                 path.unlink(missing_ok=True)
-        root = os.path.realpath(self.folder)
+        root = self.folder.resolve()
         for name, (digest, mode) in files.items():
             path = self.folder / name
-            if not os.path.realpath(path.parent).startswith(root) or path.is_symlink():
+            if not path.parent.resolve().is_relative_to(root) or path.is_symlink():
                 raise _damaged(self._run_id, digest, "its file would be outside of the folder")
             if name in here and self._objects.digest(path.read_bytes()) == digest:
                 continue

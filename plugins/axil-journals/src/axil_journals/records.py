@@ -375,7 +375,9 @@ def encode_round(fact: RecordRound) -> Entry:
 
 
 def decoded_rounds(cycle: CycleBody, entered: State, entries: Sequence[Entry]) -> list[Round]:
-    """Return the recorded rounds of a cycle; ``entered``: the state with which it was entered."""
+    """Return the recorded rounds of a cycle, up to one of another version of the graph, in which a
+    cycle of this name has other edges; ``entered``: the state with which it was entered.
+    """
     edges, schema = cycle.graph.edges, entered.schema
     ids = {edge.name: edge.id for edge in cycle.edges}
 
@@ -395,6 +397,9 @@ def decoded_rounds(cycle: CycleBody, entered: State, entries: Sequence[Entry]) -
     known = ChainMap[str, Any]({}, cast("Any", entered))  # what each round began with
     for entry in entries:
         data = entry.data
+        left = (*data["exits"], *data["returns"], *data.get("kept", ()))
+        if any(each[0] not in ids for each in left):
+            break
         whole = decode_delta(data["total"], schema, entered) if "total" in data else None
         changes = {} if whole is not None else decode_delta(data["changes"], schema, known)
         known.maps[0].update(changes if whole is None else whole)

@@ -24,6 +24,7 @@ from axil_journals import (
     ReplayIndex,
     ResumedStatus,
     RunInfo,
+    answer_entry,
     resume_run,
 )
 from axil_journals.engine.loading import MAX_RECOVERIES, Gathered
@@ -179,6 +180,31 @@ def test_an_answer_resumes_the_run_and_is_given_once():
             await engine.idle()
             await engine.answer(run_id, {engine.get(run_id).questions[0].id: 2})
             assert (await engine.result(run_id)).output == {"sum": 42}
+
+    within(60, go)
+
+
+class First:
+    early, per_token, rest = True, False, "cancel"
+
+    def fires(self, live: int, dead: int, total: int, /) -> bool | None:
+        return bool(live) or None
+
+
+def test_a_run_that_is_done_takes_no_answer_to_a_question_that_it_did_not_wait_for():
+    async def asks(task: Any, ctx: Any) -> Out:
+        return Out({"n": await ctx.ask("how many?", name="n")})
+
+    async def go() -> None:
+        nodes = [node("a", asks, mode="async"), "b", node("c", join=First())]
+        flow = workflow(nodes, ["in a", "in b", "a c", "b c", "c out"])
+        async with LocalEngine() as engine:
+            run_id = await engine.start(flow, {})
+            assert (await engine.result(run_id)).status == "done"
+            entries = list(engine.journal.entries(run_id))
+            with pytest.raises(EngineError, match="AX541"):
+                await engine.answer(run_id, {"a?n": 5})
+            assert list(engine.journal.entries(run_id)) == entries
 
     within(60, go)
 
@@ -946,6 +972,116 @@ def test_an_answer_reaches_a_run_that_another_engine_holds():
             goes_on.set()
             assert (await works.result(run_id)).output == {"n": 5}
         assert gone == ["begun"]
+
+    within(60, go)
+
+
+class FailingOnce(MemoryJournal):
+    """A journal one method of which fails once."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__()
+        self.method, self.has_failed = method, False
+
+    def armed(self) -> None:
+        working = getattr(self, self.method)
+
+        def fails(*given: Any) -> Any:
+            if self.has_failed:
+                return working(*given)
+            self.has_failed = True
+            raise JournalError("it cannot be reached.", id="AX512")
+
+        setattr(self, self.method, fails)
+
+
+@pytest.mark.parametrize("method", ["discard", "mail", "release"])
+def test_a_run_that_could_not_be_loaded_is_released_though_the_journal_fails(method):
+    async def go() -> None:
+        flow, journal = asking(), FailingOnce(method)
+        async with LocalEngine(journal, [flow]) as engine:
+            run_id = await engine.start(flow)
+            await engine.idle()
+        journal.post(run_id, answer_entry("a?n0", 5))
+        journal.armed()
+
+        def find(header: Any) -> Workflow:
+            if method == "release":
+                raise LookupError("not here")
+            return flow
+
+        async with LocalEngine(journal, find=find, recheck_seconds=0.01):
+            await until(lambda: journal.has_failed)
+            async with LocalEngine(journal, [flow]) as another:
+                assert (await another.result(run_id)).output == {"sum": 5}
+
+    within(60, go)
+
+
+def test_an_engine_is_closed_though_a_run_cannot_be_released():
+    class Failing(MemoryJournal):
+        def release(self, run_id: str) -> None:
+            raise JournalError("it cannot be reached.", id="AX512")
+
+    def find(header: Any) -> Workflow:
+        raise EngineError("not here", id="AX542")
+
+    async def go() -> None:
+        journal = Failing()
+        async with LocalEngine(journal, loaded=0) as engine:
+            run_id = await engine.start(asking())
+        engine = LocalEngine(journal, find=find)
+        async with engine:
+            waits = asyncio.ensure_future(engine.result(run_id))
+            await until(lambda: journal.stored[run_id].is_held)
+        with pytest.raises((EngineError, JournalError), match=r"AX540|AX512"):
+            await waits
+
+    within(60, go)
+
+
+class Gated(Lost):
+    """A journal that blocks where one run is opened, as long as the gate is shut."""
+
+    blocking = True
+
+    def __init__(self, slow: str) -> None:
+        super().__init__(lost=("long", slow))
+        self.slow, self.is_opening, self.gate = slow, threading.Event(), threading.Event()
+        self.gate.set()
+
+    def open(self, run_id: str) -> Any:
+        if run_id == self.slow and not self.gate.is_set():
+            self.is_opening.set()
+            self.gate.wait()
+        return super().open(run_id)
+
+
+def test_a_run_that_is_being_loaded_when_its_engine_is_closed_is_released():
+    async def go() -> None:
+        journal, gone = Gated("suspect"), list[str]()
+        flow = busy(asyncio.Event(), gone)
+        async with LocalEngine(journal, loaded=0) as submits:
+            for name in ("long", "suspect"):
+                await submits.start(flow, run_id=name)
+        writer = journal.open("suspect")
+        for _ in range(3):  # it has to be alone
+            writer.append(Entry("resumed"))
+        writer.close()
+        async with LocalEngine(journal, [flow], recheck_seconds=0.01) as engine:
+            await until(lambda: gone)
+            await until(lambda: "suspect" in engine._alone)
+            journal.gate.clear()
+            ends = Entry("ended", data={"status": "cancelled", "error": "enough"})
+            journal.post("suspect", ends)
+            await until(journal.is_opening.is_set)
+            closing = asyncio.ensure_future(engine.close())
+            try:
+                await until(lambda: gone[-1] == "cancelled")
+            finally:
+                journal.gate.set()
+            await closing
+        assert not journal.stored["suspect"].is_held
 
     within(60, go)
 

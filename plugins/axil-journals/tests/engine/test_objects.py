@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import json
 import os
 import subprocess
 import urllib.request
@@ -190,10 +191,15 @@ def test_files_that_are_not_the_runs_own_are_neither_read_nor_written(tmp_path: 
     (folder / "link").symlink_to(outside)
     files = objects.files("r", folder)
     assert files.store() == ""
-    named = objects.put("r", b'{"../outside": ["0", 384]}', set())
-    with pytest.raises(JournalError, match="AX511"):
-        objects.files("r", folder).restore(f"r/{named}")
+    beside = tmp_path / "run-2"  # its name begins as that of the run's folder
+    beside.mkdir()
+    text = objects.put("r", b"theirs", set())
+    for name in ("../outside", "../run-2/file"):
+        named = objects.put("r", json.dumps({name: [text, 384]}).encode(), set())
+        with pytest.raises(JournalError, match="AX511"):
+            objects.files("r", folder).restore(f"r/{named}")
     assert outside.read_text() == "mine"
+    assert not [*beside.iterdir()]
 
 
 def test_files_are_stored_before_what_follows_them_is_recorded(tmp_path: Path) -> None:

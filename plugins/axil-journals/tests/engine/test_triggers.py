@@ -80,6 +80,15 @@ def test_each_time_starts_one_run_however_many_workers_there_are():
     assert "2026-03-01T00:01:00+00:00" in str(header.data)
 
 
+@pytest.mark.parametrize("seconds", [1.0, 1.1, 7.7, 59.9, 86_400.0])
+def test_the_time_after_a_time_of_an_interval_is_later(seconds: float):
+    times, time = Interval(seconds), at("2026-03-01T00:00")
+    for _ in range(1000):
+        later = times.after(time)
+        assert time < later < time + 1.01 * seconds
+        time = later
+
+
 def test_of_occurrences_that_no_worker_was_there_for_the_last_one_is_made_up_for():
     journal = MemoryJournal()
 

@@ -97,6 +97,10 @@ class Database:
         """The number of processes when the lease was last renewed."""
         self.forgotten: Callable[[Sequence[str]], object] = len
         """Called with the runs that are forgotten because of their age."""
+        self.is_unsure = False
+        """True if this process may hold runs that it does not know of: a transaction failed."""
+        self.free_unknown: Callable[[Any], object] = bool
+        """Called with a connection to free those."""
         self.closed = threading.Event()
         self.holder = 0
         """The row of this process; 0: it holds nothing yet."""
@@ -177,6 +181,7 @@ class Database:
                 self._register(anew=True)
                 continue
             except _AGAIN as error:
+                self.is_unsure = True
                 if time.monotonic() >= ends or self.closed.is_set():
                     raise self.unusable(error, reading=reading) from None
             except psycopg.Error as error:
@@ -313,6 +318,8 @@ class Database:
                 self.renewed(connection)
             except UnheldError:
                 self._register(anew=True)
+        if self.is_unsure:
+            self.free_unknown(connection)
         freed, self.holders = connection.execute(_REAP).fetchone()
         if freed:
             connection.execute("select pg_notify(%s, 'due')", (self.schema,))

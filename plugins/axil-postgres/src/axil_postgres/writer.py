@@ -91,6 +91,14 @@ from unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text
     as part (run, graph, digest, forked_from, queue, key, claiming)
 on conflict do nothing returning run, id
 """
+_FREE: Final = """
+with freed as (
+    update runs set holder = 0, epoch = (random() * 9e15)::bigint,
+        due = case when has_mail and status = 'paused' then 0 else due end
+    where holder = %s and run <> all(%s::text[]) returning 1
+)
+select pg_notify(%s, 'due') from freed limit 1
+"""
 _ALIVE: Final = "exists (select from holders where holders.id = runs.holder and until > now())"
 
 
@@ -100,6 +108,7 @@ class Writer(GroupCommit["PostgresRunWriter"]):
     def __init__(self, database: Database, codec: Codec) -> None:
         super().__init__()
         self.database, self.codec = database, codec
+        database.free_unknown = self.free_unknown
         self._asked: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
         self.held: set[PostgresRunWriter] = set()
         self.taken: dict[str, Record | None] = {}
@@ -180,6 +189,7 @@ class Writer(GroupCommit["PostgresRunWriter"]):
                 is_ours = isinstance(error, AxilError)
                 fault = error if is_ours else self.database.unusable(error, reading=False)
                 faults = {part.run: fault for part in parts}
+                self.database.is_unsure = True
                 if not isinstance(error, Exception):
                     raise
             for part in parts:
@@ -195,6 +205,19 @@ class Writer(GroupCommit["PostgresRunWriter"]):
             for run in runs:
                 if run.is_released or run.fault is not None:  # else it was closed meanwhile
                     self.finishing.discard(run)
+
+    def free_unknown(self, connection: Any) -> None:
+        """Free the runs that this process has in the database, and that no run here is: of a
+        transaction that failed it is not known whether it took, claimed or released them.
+        """
+        with self.lock:  # nothing is claimed meanwhile
+            self.database.is_unsure = False
+            known = [*self.taken, *(run.run_id for run in self.held)]
+            try:
+                connection.execute(_FREE, (self.database.holder, known, self.database.schema))
+            except BaseException:
+                self.database.is_unsure = True
+                raise
 
     def _put(self, connection: Any, parts: Sequence[Part]) -> dict[PostgresRunWriter, AxilError]:
         """Write parts in one transaction; return the faults of runs that were refused."""

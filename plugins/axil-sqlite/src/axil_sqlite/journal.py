@@ -278,7 +278,8 @@ class SqliteJournal(Recording):
         lost: bool = False,
     ) -> Sequence[str]:
         """See ``SharedJournal``; a run of an unknown digest fits every engine."""
-        self.writer.finish_now()
+        writer = self.writer
+        writer.finish_now()
         wanted = Wanted(
             now=now,
             digests=digests,
@@ -286,8 +287,8 @@ class SqliteJournal(Recording):
             unknown=frozenset(unknown),
             lost=lost,
         )
-        with self._reading(self.writer) as reader:
-            is_any = wanted.is_any(self.writer, reader)
+        with self._reading(writer) as reader:
+            is_any = wanted.is_any(writer, reader)
         return wanted.take(self.writer, most) if is_any else ()
 
     def next_due(self, now: float) -> float | None:

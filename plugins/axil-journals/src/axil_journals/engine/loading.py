@@ -358,14 +358,14 @@ async def load(
     given = {**options, "journal": opened, "run_id": run_id, "resuming": True, "clock": suspending}
     try:
         run = suspending.run = workflow.begun(ManagedRun, None, None, given)
+        if waiting:
+            answers = [each.entry for each in waiting if _is_new(each.entry, replay, clock)]
+            if answers and not await run.take(answers):
+                raise JournalError(f'the run "{run_id}" takes no answers.', id="AX506")
+            await _discard(journal, waiting)
     except BaseException:
-        opened.writer.close()  # a run on trial is held by it
+        opened.writer.close()  # a run on trial, or with new answers, is held by it
         raise
-    if waiting:
-        answers = [each.entry for each in waiting if _is_new(each.entry, replay, clock)]
-        if answers and not await run.take(answers):
-            raise JournalError(f'the run "{run_id}" takes no answers.', id="AX506")
-        await _discard(journal, waiting)
     return workflow, run
 
 

@@ -213,6 +213,7 @@ class LocalEngine:
         self._left: dict[str, float] = {}  # lost runs that wait for an idle engine, until when
         # lost runs that are held until this engine is idle, with the numbers of their entries
         self._alone: dict[str, int] = {}
+        self._unreleased: set[str] = set()  # the journal failed as they were to be released
         self._changed, self._closing = asyncio.Event(), asyncio.Lock()
         self._pulling: asyncio.Task[None] | None = None
         self._background: list[asyncio.Task[Any]] = []
@@ -422,8 +423,11 @@ class LocalEngine:
                 task.cancel()
             await asyncio.gather(*tasks, *self._background, return_exceptions=True)
             await asyncio.gather(self._mail.settle(), self._infos.settle())
-            for run_id in self._alone:
-                await off_loop(self.journal, self.journal.release, run_id)
+            for run_id in self._alone.keys() | self._unreleased:
+                try:
+                    await self._release(run_id)
+                except Exception:  # the rest is to be closed all the same
+                    log.exception("the run %s could not be released", run_id)
             self._alone.clear()
             for waiters in self._waiters.values():
                 _resolve(waiters, _closed())
@@ -472,6 +476,8 @@ class LocalEngine:
         """Load due runs, and return when the next one is due; None: not before a change."""
         self._cancelled.clear()
         room, journal = self.max_loaded - len(self._loaded), self.journal
+        for run_id in self._unreleased.copy():
+            await self._release(run_id)
         if room <= 0 or self._trials:
             return None
         if not self._loaded:
@@ -541,11 +547,12 @@ class LocalEngine:
         A lost run that has to be alone is left to idle engines first, and held the next time.
         """
         looks = self._looks
+        self._unreleased.discard(run_id)
         try:
             async with self._lock(run_id):
                 # one that is loaded is about to be unloaded, and is taken again then
                 if self._is_closed or run_id in self._cancelled or run_id in self._loaded:
-                    await off_loop(self.journal, self.journal.release, run_id)
+                    await self._release(run_id)
                     return False
                 options = {**self._options, "clock": self._clock}
                 if self._folder_of is not None:
@@ -594,15 +601,24 @@ class LocalEngine:
                 self._alone[run_id] = busy.seen  # only lost runs begin until this engine is idle
             else:
                 self._left[run_id] = time.monotonic() + self.recheck_seconds
-                await off_loop(self.journal, self.journal.release, run_id)
+                await self._release(run_id)
         except Exception as error:  # noqa: BLE001  # ``find`` may raise anything
             await self._interrupted(run_id, error)
-            await off_loop(self.journal, self.journal.release, run_id)
+            await self._release(run_id)
             return run_id in self._refused or _is_unknown(error)
+        except asyncio.CancelledError:  # the engine is closed, and releases it
+            self._unreleased.add(run_id)
+            raise
         if self._looks != looks:  # mail may have come after it was read, and before it was loaded
             with suppress(JournalError):  # else it is found by the next look
                 await self._deliver_to(run_id, await self._mail.of(run_id))
         return True
+
+    async def _release(self, run_id: str) -> None:
+        """Release a run that was taken; if that fails, the next look for due runs does it."""
+        self._unreleased.add(run_id)
+        await off_loop(self.journal, self.journal.release, run_id)
+        self._unreleased.discard(run_id)
 
     def _files(self, run_id: str) -> RunFolderObjects | None:
         folder = None if self._folder_of is None else self._folder_of(run_id)
@@ -655,7 +671,7 @@ class LocalEngine:
                 if not run.has_begun:
                     assert run.recorder is not None
                     run.recorder.close()  # what was appended before it began holds it
-                    await off_loop(self.journal, self.journal.release, run.id)
+                    await self._release(run.id)
             finally:
                 del self._loaded[run.id]
                 self._trials.pop(run.id, None)
@@ -917,9 +933,13 @@ def _check_answerable(run_id: str, question: str, replay: ReplayIndex) -> None:
         raise EngineError(message, id="AX541", hint="See its open questions with `get`.")
     if question in replay.answers:
         raise _answered_before(run_id, question)
-    if replay.ended is not None and replay.ended.data.get("status") == "cancelled":
+    status = "" if replay.ended is None else replay.ended.data.get("status")
+    if status == "cancelled":
         message = f'the run "{run_id}" was cancelled, and asks nothing.'
         raise EngineError(message, id="AX541", hint="Resume it: it asks again.")
+    if status == "done":
+        message = f'the run "{run_id}" is done, and asks nothing.'
+        raise EngineError(message, id="AX541", hint="It went on without an answer; see its result.")
 
 
 def _is_unknown(error: Exception) -> bool:

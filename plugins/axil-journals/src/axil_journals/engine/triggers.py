@@ -62,7 +62,10 @@ class Interval:
 
     def after(self, time: float) -> float:
         """Return the first time after ``time``, in seconds since 1970."""
-        return (time // self.seconds + 1) * self.seconds
+        number = time // self.seconds
+        while (found := number * self.seconds) <= time:  # a product may be rounded down
+            number += 1
+        return found
 
 
 class Cron:
