@@ -584,7 +584,7 @@ def test_what_is_split_is_what_comes_along_a_dynamic_edge_itself(tmp_path):
     assert made.notes("O")[0][0] == ["(a1+a2+b1)", "(a1+a2+b2)"]
 
 
-def test_a_json_path_that_leads_nowhere_finds_no_items(tmp_path):
+def test_a_document_with_nothing_at_the_json_path_is_one_item(tmp_path):
     edges = [
         ("A->Z", dynamic("map", {"type": "json_path", "config": {"json_path": "items"}})),
         "A->S",
@@ -602,7 +602,7 @@ def test_a_json_path_that_leads_nowhere_finds_no_items(tmp_path):
         O=ALL,
         replies=ECHO,
     )
-    assert made.output == "(same)"
+    assert made.output == "(same+{})"
 
 
 # --------------------------------------------------------------------------------------------------
