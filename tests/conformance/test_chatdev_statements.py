@@ -818,3 +818,20 @@ def test_a_message_that_goes_back_into_an_inner_cycle_that_is_left_waits_for_its
         replies={"AGENT-V": ["STOP", "GO"]},
     )
     assert [got for got, _ in made.notes("W")] == [["plan"], ["STOP", "plan"]]
+
+
+def test_an_edge_whose_processor_drops_the_message_clears_nothing(tmp_path):
+    drop = {"type": "regex_extract", "config": {"pattern": "absent", "on_no_match": "drop"}}
+    edges = ["A->Z", "A->B", ("B->Z", {"process": drop, "clear_context": True})]
+    made = flow(tmp_path, "A", "Z", edges, A=literal("a"), B=literal("b"), Z=ALL)
+    assert made.notes("Z") == [(["a"], ["a"])]
+
+
+def test_a_counter_counts_for_each_part_of_what_is_split_by_itself(tmp_path):
+    parts = dynamic("map", {"type": "regex", "config": {"pattern": "[a-z]\\d"}})
+    edges = [("A->C", parts), "C->Z"]
+    for most, gave in ((1, ["END", "END", "END"]), (2, [])):
+        folder = tmp_path / str(most)
+        folder.mkdir()
+        made = flow(folder, "A", ["Z", "A"], edges, A=literal("a1 a2 a3"), C=counter(most), Z=ALL)
+        assert made.notes("C") == [(["a1 a2 a3"], gave)]
