@@ -28,7 +28,7 @@ def lacks(*words: str) -> dict[str, Any]:
 
 
 def extracts(pattern: str, **more: Any) -> dict[str, Any]:
-    return {"processor": {"type": "regex_extract", "config": {"pattern": pattern, **more}}}
+    return {"process": {"type": "regex_extract", "config": {"pattern": pattern, **more}}}
 
 
 def parts(kind: str, split: str, **more: Any) -> dict[str, Any]:
@@ -181,5 +181,69 @@ FILES = {
     ),
     "an edge that nothing takes": file(
         "A", ("A>B", has("never")), ("A>Z", lacks("never")), "B>Z", A=A, B=B
+    ),
+    **{
+        f"a loop that turns, {name}": file(
+            "S",
+            ("S>A", KEPT),
+            "A>B",
+            ("B>A", edge),
+            "B>C",
+            ("C>A", has("never")),
+            "C>Z",
+            S=said("s"),
+            A={**ALL, "context_window": window},
+            B=B,
+            C=counts(3),
+        )
+        for name, window, edge in (
+            ("plain", 0, {}),
+            ("with all that was said", -1, {}),
+            ("with the newest two", 2, {}),
+            ("and clears the context", -1, {"clear_context": True}),
+            ("and clears what is kept", -1, {"clear_kept_context": True}),
+            ("and clears both", 2, {"clear_context": True, "clear_kept_context": True}),
+        )
+    },
+    "a loop into itself that extracts": file(
+        "A",
+        "A>B",
+        ("B>B", extracts("\\w")),
+        "B>C",
+        ("C>B", has("never")),
+        "C>Z",
+        A=said("xyz"),
+        B={**ALL, "context_window": 3},
+        C=counts(3),
+    ),
+    "a document with nothing at the path": file(
+        "A",
+        (
+            "A>B",
+            {
+                "dynamic": {
+                    "type": "map",
+                    "split": {"type": "json_path", "config": {"json_path": "no"}},
+                }
+            },
+        ),
+        "B>Z",
+        A=said('{"a": 1}'),
+        B=ALL,
+    ),
+    "parts of a kept message": file(
+        "A",
+        ("A>B", {**parts("map", "\\w\\d"), **KEPT}),
+        "B>D",
+        "D>E",
+        ("E>D", lacks("never")),
+        "E>C",
+        ("C>D", has("never")),
+        "C>Z",
+        A=said("x1 x2"),
+        B=ALL,
+        D=ALL,
+        E=said("e"),
+        C=counts(3),
     ),
 }

@@ -584,7 +584,7 @@ def test_what_is_split_is_what_comes_along_a_dynamic_edge_itself(tmp_path):
     assert made.notes("O")[0][0] == ["(a1+a2+b1)", "(a1+a2+b2)"]
 
 
-def test_a_json_path_that_leads_nowhere_finds_no_items(tmp_path):
+def test_a_document_with_nothing_at_the_json_path_is_one_item(tmp_path):
     edges = [
         ("A->Z", dynamic("map", {"type": "json_path", "config": {"json_path": "items"}})),
         "A->S",
@@ -602,7 +602,7 @@ def test_a_json_path_that_leads_nowhere_finds_no_items(tmp_path):
         O=ALL,
         replies=ECHO,
     )
-    assert made.output == "(same)"
+    assert made.output == "(same+{})"
 
 
 # --------------------------------------------------------------------------------------------------
@@ -818,3 +818,20 @@ def test_a_message_that_goes_back_into_an_inner_cycle_that_is_left_waits_for_its
         replies={"AGENT-V": ["STOP", "GO"]},
     )
     assert [got for got, _ in made.notes("W")] == [["plan"], ["STOP", "plan"]]
+
+
+def test_an_edge_whose_processor_drops_the_message_clears_nothing(tmp_path):
+    drop = {"type": "regex_extract", "config": {"pattern": "absent", "on_no_match": "drop"}}
+    edges = ["A->Z", "A->B", ("B->Z", {"process": drop, "clear_context": True})]
+    made = flow(tmp_path, "A", "Z", edges, A=literal("a"), B=literal("b"), Z=ALL)
+    assert made.notes("Z") == [(["a"], ["a"])]
+
+
+def test_a_counter_counts_for_each_part_of_what_is_split_by_itself(tmp_path):
+    parts = dynamic("map", {"type": "regex", "config": {"pattern": "[a-z]\\d"}})
+    edges = [("A->C", parts), "C->Z"]
+    for most, gave in ((1, ["END", "END", "END"]), (2, [])):
+        folder = tmp_path / str(most)
+        folder.mkdir()
+        made = flow(folder, "A", ["Z", "A"], edges, A=literal("a1 a2 a3"), C=counter(most), Z=ALL)
+        assert made.notes("C") == [(["a1 a2 a3"], gave)]

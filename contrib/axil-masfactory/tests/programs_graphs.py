@@ -36,6 +36,24 @@ def attributes_that_are_new_stay_with_their_node() -> Any:
 
 
 @program
+def what_a_node_gives_and_pushes_stays_with_it_too() -> Any:
+    seen: list[Any] = []
+
+    def count(message: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
+        seen.append([attributes.get(name) for name in ("total", "last", "seen")])
+        attributes["last"] = "set"
+        return {"n": 0, "total": attributes.get("total", 0) + message["n"], "last": "given"}
+
+    graph = RootGraph("g", attributes={"seen": 1})
+    keys = {"pull_keys": {"seen": ""}, "push_keys": {"total": "", "last": ""}}
+    node = graph.create_node(CustomNode, "count", forward=count, attributes={"total": 0}, **keys)
+    graph.edge_from_entry(node, {"n": ""})
+    graph.edge_to_exit(node, {"n": ""})
+    graph.build()
+    return [*ran(graph, {"n": 7}, {"n": 8}), seen]
+
+
+@program
 def a_node_reads_and_replaces_its_store() -> Any:
     class Store(Node):
         @masf_hook(Node.Hook.FORWARD)

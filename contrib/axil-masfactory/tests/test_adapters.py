@@ -38,7 +38,10 @@ def test_a_vector_memory_gives_what_is_near_and_forgets_the_oldest():
         memory.insert(key, value)
     assert texts(memory, "ferns") == ["old ferns"]
     memory.update("c", "young ferns")
-    assert texts(memory, "young ferns", 1) == ["young ferns"]
+    memory.update("d", "ferns that nobody keeps")
+    memory.insert("b", "cars need roads")
+    assert texts(memory, "young ferns", 1) == texts(memory, "young ferns", -1) == ["young ferns"]
+    assert texts(memory, "cars") == ["cars need roads"]
     memory.delete("c")
     assert texts(memory, "ferns") == []
     memory.reset()
@@ -47,7 +50,10 @@ def test_a_vector_memory_gives_what_is_near_and_forgets_the_oldest():
 
 def test_retrievers_give_the_documents_that_fit(tmp_path):
     documents = {"fern": "ferns grow in shade", "car": "cars need fuel"}
-    assert texts(SimpleKeywordRetriever(documents), "fuel for cars") == ["cars need fuel"]
+    by_words = SimpleKeywordRetriever(documents)
+    assert texts(by_words, "fuel for cars") == ["cars need fuel", "ferns grow in shade"]
+    assert texts(by_words, "fern", 1) == ["ferns grow in shade"]
+    assert texts(by_words, " ") == []
     near = VectorRetriever(documents, EMBED, similarity_threshold=0.2)
     assert texts(near, "cars need fuel") == ["cars need fuel"]
     (tmp_path / "fern.txt").write_text("ferns grow in shade")

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from axil import Token
 from axil.plugin import message
 from axil_control import Replies
-from axil_control.inbox import Inbox, own, received, windowed
+from axil_control.inbox import Inbox, own, received, remembered, windowed
 from axil_journals import MemoryJournal
 
 
@@ -81,9 +81,19 @@ def test_kept_messages_may_be_more_than_the_window():
     assert windowed([kept("a"), message("b"), kept("c")], 1) == [kept("a"), kept("c")]
 
 
-def test_own_outputs_are_the_nodes_own_words():
-    said = own([message("x", "user", preserve_role=True, keep=True, score=1)], "W")
-    assert said == [{"role": "assistant", "content": "x", "score": 1, "source": "W"}]
+def test_own_outputs_are_an_assistants_unless_they_keep_their_role():
+    said = own([message("x", "user", keep=True, score=1)], "W")
+    assert said == [message("x", "assistant", keep=True, score=1, source="W")]
+    assert own([message("x", "user", preserve_role=True)], "W")[0]["role"] == "user"
+
+
+def test_what_a_node_sends_itself_comes_before_its_own_outputs_and_clears_none_of_them():
+    said = own([message("x", "assistant")], "W")
+    local = {"inbox": [message("old")], "said": said}
+    back = message("sent", "assistant", source="W", clear="context")
+    other = message("other", source="V")
+    texts = [m["content"] for m in remembered(local, tokens([other], [back]), "W")]
+    assert texts == ["sent", "x", "other"]
 
 
 def test_a_window_below_minus_one_is_refused():

@@ -98,8 +98,8 @@ def test_a_timer_sends_exactly_at_its_limit():
     assert timed([0, 2], max_duration=2) == "01"
 
 
-@pytest.mark.parametrize(("duration", "shown"), [(20, "20"), (60.0, "60.0")])
-def test_a_timer_without_text_says_its_limit_as_it_was_written(duration, shown):
+@pytest.mark.parametrize(("duration", "shown"), [(20, "20.0"), (60.0, "60.0")])
+def test_a_timer_without_text_says_its_limit_as_a_decimal(duration, shown):
     node, local, clock = LoopTimer(LoopTimer.Config(max_duration=duration, message="")), {}, Clock()
     node.run([], local, clock)
     clock.time = 99

@@ -65,6 +65,7 @@ def test_each_match_is_an_item(config, text, found):
         ("$.rows[*].name", '{"rows": [{"name": "a"}, {"name": "b"}]}', ["a", "b"]),
         ('["a b"].my-key', '{"a b": {"my-key": [7]}}', ["7"]),
         ("rows", '{"rows": []}', []),
+        ("rows", '{"rows": [true, null, 1.0]}', ["true", "null", "1.0"]),
         ("rows", "not JSON", ["not JSON"]),
     ],
 )
@@ -77,8 +78,8 @@ def test_data_that_is_no_text_is_split_as_it_is():
 
 
 @pytest.mark.parametrize("path", ["rows", "items.5", "items[0].x"])
-def test_a_path_that_leads_nowhere_finds_no_items(path):
-    assert items('{"items": [1, 2]}', "json_path", json_path=path) == []
+def test_a_document_with_nothing_at_the_path_is_one_item(path):
+    assert items('{"items": [1, 2]}', "json_path", json_path=path) == ['{"items": [1, 2]}']
 
 
 def test_asking_for_every_element_of_what_has_none_is_an_error():
@@ -109,7 +110,7 @@ def test_messages_of_other_sources_are_the_same_for_all_items():
     assert found == [message("2", source="A"), message("3", source="A")]
 
 
-def test_an_item_keeps_what_its_message_carries():
+def test_a_part_is_by_whom_its_message_is_and_has_none_of_its_marks():
     assert MapConfig(split={"type": "regex", "config": {"pattern": "a"}}).items(
-        [message("xa", "assistant", source="S", keep=True)]
-    )[1] == [message("a", "assistant", source="S", keep=True)]
+        [message("xa", "assistant", source="S", keep=True, preserve_role=True)]
+    )[1] == [message("a", "assistant", source="S")]

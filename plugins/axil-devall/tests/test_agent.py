@@ -102,6 +102,13 @@ def test_in_prompt_mode_all_that_came_is_one_message(talk):
     ]
 
 
+@pytest.mark.parametrize("mode", ["messages", "prompt"])
+def test_an_agent_that_gets_no_message_asks_with_an_empty_one(talk, mode):
+    nodes = [literal("X", "x"), agent("A", input_mode=mode)]
+    _, script = talk(["ok"], nodes, [{"from": "X", "to": "A", "carry_data": False}])
+    assert said(script, 0)[1:] == [("user", "")]
+
+
 def test_images_reach_the_model_in_both_modes_and_memories_hear_of_them_by_name(talk):
     image = {"type": "image", "url": "https://example.org/leaf.png"}
     whole = [{"type": "text", "text": "See"}, image]

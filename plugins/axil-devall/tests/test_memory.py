@@ -132,6 +132,20 @@ def test_runs_share_no_notes_unless_there_is_a_file(talk):
         assert len(reported(script, 0)) == 1 + seen
 
 
+@pytest.mark.parametrize("outer", [board(), []])
+def test_a_graph_inside_another_notes_in_memories_of_its_own(talk, outer):
+    inner = {"nodes": [agent("I", {"name": "bb"})], "edges": [], "start": ["I"], "memory": board()}
+    nodes = [
+        agent("A", *([WRITE] if outer else [])),
+        {"id": "S", "type": "subgraph", "config": {"type": "config", "config": inner}},
+        agent("B", *([READ] if outer else [])),
+    ]
+    _, script = talk(["one", "two", "three"], nodes, ["A S", "S B"], memory=outer)
+    assert reported(script, 1) == ["one"]
+    known = "===== Related Memories =====\n\n--- bb ---\n1. one\n\n===== End of Memory ====="
+    assert reported(script, 2) == ([known, "two"] if outer else ["two"])
+
+
 def test_a_resumed_run_notes_nothing_twice(flow, tmp_path):
     nodes = [agent("A", {"name": "bb"}), agent("B")]
     script, journal = Scripted(["one", {"status": 400}, "two"]), MemoryJournal()

@@ -7,7 +7,8 @@ firing they come first, then what arrived, edge by edge. Three marks are obeyed:
 ``keep`` survives every window; ``clear`` on what an edge brings empties the inbox before it
 (``"context"``: but for kept messages, ``"kept"``: of these alone, ``"all"``: of both); ``empty``
 carries marks and is no message. The body sees the list as if it all had come on one edge.
-Afterwards the window decides what stays.
+Afterwards the window decides what stays. The node's own outputs wait under ``said``: what it sent
+along an edge to itself comes before them, and cannot clear them.
 
 An edge clears once per firing, before the first of its messages. (DevAll clears before each, so
 that of several messages on such an edge only the last is left.)
@@ -16,6 +17,7 @@ that of several messages on such an edge only the last is left.)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -41,6 +43,19 @@ def received(waiting: Sequence[Message], tokens: Sequence[Token]) -> list[Messag
     return seen
 
 
+def remembered(local: Mapping[str, Any], tokens: Sequence[Token], node: str) -> list[Message]:
+    """Return the input of a firing of a node whose own state is ``local``."""
+    waiting, said = local.get("inbox", ()), local.get("said", ())
+    if not said:
+        return received(waiting, tokens)
+    back: list[Token] = []
+    rest: list[Token] = []
+    for token in tokens:
+        is_back = all(m.get("source") == node for m in as_messages(token.payload))
+        (back if is_back else rest).append(token)
+    return received([*received(waiting, back), *said], rest)
+
+
 def windowed(messages: Sequence[Message], window: int) -> list[Message]:
     """Return the messages that stay: all (-1), kept ones only (0), or the newest ``window``, of
     which kept ones are counted and never dropped.
@@ -63,10 +78,11 @@ def windowed(messages: Sequence[Message], window: int) -> list[Message]:
 
 
 def own(messages: Sequence[Message], node: str) -> list[Message]:
-    """Return the node's own messages, as it will read them later."""
-    marks = ("preserve_role", "keep", "clear")
+    """Return the node's own messages, as it will read them later: as an assistant's, unless they
+    keep their role.
+    """
     return [
-        {**{k: v for k, v in m.items() if k not in marks}, "role": "assistant", "source": node}
+        {**m, "role": m["role"] if m.get("preserve_role") else "assistant", "source": node}
         for m in messages
     ]
 
@@ -102,7 +118,7 @@ class _Remembering:
         self._single = node.single() if body.mode == "scope" else None
 
     def __call__(self, task: Task, ctx: Context, /) -> object:
-        messages = received(ctx.local.get("inbox", ()), task.tokens)
+        messages = remembered(ctx.local, task.tokens, self._node.name)
         if self.mode == "async":
             return self._awaited(task, ctx, messages)
         return self._kept(self._body(_reading(task, messages), ctx), ctx, messages)
@@ -123,12 +139,12 @@ class _Remembering:
         )
 
     def _kept(self, out: Out, ctx: Context, messages: list[Message]) -> Out:
-        stays = windowed(messages, self._window)
+        stays = {"inbox": windowed(messages, self._window)}
         if self._window:
-            stays += own(as_messages(out.output), self._node.name)
+            stays["said"] = own(as_messages(out.output), self._node.name)
         field = local_field(ctx.activation.node)
         written: Mapping[str, object] = out.delta.get(field) or {}
-        delta = {**out.delta, field: {**ctx.local, **written, "inbox": stays}}
+        delta = {**out.delta, field: {**ctx.local, **written, **stays}}
         return Out(out.output, Changes(delta) if type(out.delta) is Changes else delta, out.to)
 
 

@@ -77,7 +77,7 @@ class LoopTimer:
     class Config(BaseModel, extra="forbid", frozen=True):
         """The conditions under which ``loop_timer`` sends, and its message."""
 
-        max_duration: int | float = Field(
+        max_duration: float = Field(
             default=60.0,
             gt=0,
             allow_inf_nan=False,

@@ -58,8 +58,8 @@ class ByPattern(BaseModel, extra="forbid", frozen=True):
             for match in self.config.compiled().matches(text_of(m), seconds=_SECONDS)
         ]
         if found:
-            return [{**m, "content": text} for text in found]
-        return [m] if self.config.on_no_match == "pass" else [{**m, "content": ""}]
+            return [_part(m, text) for text in found]
+        return [m] if self.config.on_no_match == "pass" else [_part(m, "")]
 
 
 class Path(BaseModel, extra="forbid", frozen=True):
@@ -85,7 +85,8 @@ class ByPath(BaseModel, extra="forbid", frozen=True):
     config: Path = Field(description="Where the list is.")
 
     def items(self, m: Message) -> list[Message]:
-        """Return the items in one message; a text that is not JSON is one item.
+        """Return the items in one message; a text that is not JSON, or has nothing at the path, is
+        one item.
 
         Raises: InputError (AX630).
         """
@@ -93,7 +94,13 @@ class ByPath(BaseModel, extra="forbid", frozen=True):
             data = json.loads(text_of(m))
         except ValueError:
             return [m]
-        return [{**m, "content": render(item)} for item in found_at(data, self.config.json_path)]
+        found = found_at(data, self.config.json_path)
+        return [m] if found is None else [_part(m, render(item)) for item in found]
+
+
+def _part(m: Message, text: str) -> Message:
+    """Return a part of a message: what an edge said of the whole is not said of it."""
+    return {k: v for k, v in m.items() if k not in ("keep", "preserve_role")} | {"content": text}
 
 
 def _named(value: str | Mapping[str, object] | None) -> object:
@@ -135,8 +142,9 @@ def keys_of(path: str) -> tuple[Key, ...]:
     return tuple(keys)
 
 
-def found_at(data: object, path: str) -> list[object]:
-    """Return the items that a path leads to: a list's elements, or the one value, or none.
+def found_at(data: object, path: str) -> list[object] | None:
+    """Return the items that a path leads to: a list's elements, or the one value; None: nothing is
+    there.
 
     Raises: InputError (AX630): the path asks for every element of something that has none.
     """
@@ -146,7 +154,9 @@ def found_at(data: object, path: str) -> list[object]:
             values, spread = [item for value in values for item in _elements(value, path)], True
             continue
         values = [found for value in values if (found := follow(value, (key,))) is not MISSING]
-    if spread or not values or not isinstance(values[0], list):
+    if not values and not spread:
+        return None
+    if spread or not isinstance(values[0], list):
         return values
     return cast("list[object]", values[0])
 

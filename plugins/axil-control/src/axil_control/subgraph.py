@@ -112,4 +112,5 @@ class Subgraph:
             spec = inline_spec(graph, outer, place=place, reading=reading)
             if shared is not None:
                 spec = replace(spec, schema=shared)
-        return SubgraphSpec(spec=spec, keep=self.config.keep)
+        memories = frozenset(spec.extras.get("growing", ()))
+        return SubgraphSpec(spec=spec, hidden=memories, keep=self.config.keep)

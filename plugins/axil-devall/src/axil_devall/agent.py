@@ -154,7 +154,7 @@ class _Firing:
 
     async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, memories = self.parts.agent, self.parts.memories
-        given = [_unmarked(m) for m in messages]
+        given = [_unmarked(m) for m in messages] or [message("")]
         if self.config.input_mode == "prompt":
             given = [message(_blocks(messages))]
         asked = "\n".join(words(m) for m in messages if m.get("role") == "user")

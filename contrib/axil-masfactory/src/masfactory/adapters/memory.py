@@ -117,24 +117,22 @@ class VectorMemory(Memory):
         super().__init__(context_label, passive=passive, active=active)
         self._embed, self.top_k = embedding_function, top_k
         self.query_threshold, self.memory_size = query_threshold, memory_size
-        self._kept: list[tuple[str, str, Any]] = []
+        self._kept: dict[str, tuple[str, Any]] = {}
 
     def insert(self, key: str, value: Any) -> None:
-        """Keep something; what is oldest falls out."""
-        self._kept.append((key, str(value), self._embed(f"{key}\n{value}")))
-        del self._kept[: -self.memory_size]
+        """Keep something in place of what the key had; what is oldest falls out."""
+        if key not in self._kept and 0 < self.memory_size <= len(self._kept):
+            del self._kept[next(iter(self._kept))]
+        self._kept[key] = (str(value), self._embed(f"{key}: {value}"))
 
     def update(self, key: str, value: Any) -> None:
-        """Keep another value for a key."""
-        self._kept = [kept for kept in self._kept if kept[0] != key]
-        self.insert(key, value)
+        """Keep another value for a key that is there."""
+        if key in self._kept:
+            self.insert(key, value)
 
     def delete(self, key: str, index: int = -1) -> None:
-        """Forget the newest of a key, or the one that ``index`` says."""
-        several = [kept for kept in self._kept if kept[0] == key]
-        if -len(several) <= index < len(several):
-            gone = several[index]
-            self._kept = [kept for kept in self._kept if kept is not gone]
+        """Forget a key."""
+        self._kept.pop(key, None)
 
     def reset(self) -> None:
         """Forget everything."""
@@ -142,11 +140,14 @@ class VectorMemory(Memory):
 
     def get_blocks(self, query: ContextQuery, *, top_k: int = 8) -> list[ContextBlock]:
         """Give what is near the query."""
-        if not self._kept:
+        if not self._kept or not query.query_text.strip():
             return []
         asked = self._embed(query.query_text)
-        scored = [(nearness(asked, vector), key, text) for key, text, vector in self._kept]
+        scored = [
+            (nearness(asked, vector), key, text) for key, (text, vector) in self._kept.items()
+        ]
         near = sorted((s for s in scored if s[0] >= self.query_threshold), key=lambda s: -s[0])
-        blocks = [ContextBlock(text, score=score, title=key) for score, key, text in near]
-        most = min(top_k, self.top_k) if top_k > 0 and self.top_k > 0 else top_k
+        blocks = [ContextBlock(text, score=n, metadata={"key": key}) for n, key, text in near]
+        most = self.top_k if top_k == -1 else top_k
+        most = min(most, self.top_k) if most > 0 and self.top_k > 0 else most
         return limited(blocks, most)

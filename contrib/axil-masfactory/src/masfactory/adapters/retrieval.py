@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from axil_context import KeywordRetriever
 from axil_models import ContextBlock, ContextQuery
 from masfactory.adapters.context.provider import ContextProvider, limited
 from masfactory.adapters.vectors import Embedding, nearness
@@ -17,7 +16,7 @@ class Retrieval(ContextProvider):
 
 
 class SimpleKeywordRetriever(Retrieval):
-    """Documents found by their words: ``axil_context.KeywordRetriever``."""
+    """All documents, first those with most of the query's words for their length."""
 
     def __init__(
         self,
@@ -29,22 +28,30 @@ class SimpleKeywordRetriever(Retrieval):
     ) -> None:
         super().__init__(context_label, passive=passive, active=active)
         self.documents = dict(documents)
-        given = [{"text": text, "uri": name} for name, text in documents.items() if text]
-        self._core = KeywordRetriever(documents=given)
 
     def get_blocks(self, query: ContextQuery, *, top_k: int = 8) -> list[ContextBlock]:
-        """Give the documents that have words of the query."""
-        most = top_k if top_k > 0 else len(self.documents) if top_k == 0 else 0
-        return list(self._core.get_blocks(query, most)) if most else []
+        """Give the documents; none where nothing is asked."""
+        asked = query.query_text.strip().lower()
+        scored = [
+            ContextBlock(
+                text, uri=name, score=_density(asked, text.lower()), metadata={"doc_id": name}
+            )
+            for name, text in self.documents.items()
+            if asked and text
+        ]
+        return limited(sorted(scored, key=lambda block: -(block.score or 0)), top_k)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> SimpleKeywordRetriever:
-        del memo
-        return type(self)(
-            self.documents,
-            context_label=self.context_label,
-            passive=self.passive,
-            active=self.active,
-        )
+
+def _density(asked: str, text: str) -> float:
+    """Give how often the words of a query are in a text, for each of the text's words; the query as
+    it is counts its words twice more.
+
+    >>> _density("fern", "a fern is no moss"), _density("no moss", "a fern is no moss")
+    (0.5, 1.0)
+    """
+    words = asked.split()
+    found = sum(text.count(word) for word in words) + (2 * len(words) if asked in text else 0)
+    return found / (len(text.split()) + 1)
 
 
 class VectorRetriever(Retrieval):

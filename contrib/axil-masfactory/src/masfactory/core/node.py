@@ -294,15 +294,24 @@ class Node:
 
             async def waiting(inputs: Any, attributes: Any) -> Any:
                 with self.seeing(attributes) as seen:
-                    return self.checked(await function(inputs, *_given(more, seen)))
+                    result = self.checked(await function(inputs, *_given(more, seen)))
+                return self.kept(result, seen)
 
             return waiting
 
         def working(inputs: Any, attributes: Any) -> Any:
             with self.seeing(attributes) as seen:
-                return self.checked(function(inputs, *_given(more, seen)))
+                result = self.checked(function(inputs, *_given(more, seen)))
+            return self.kept(result, seen)
 
         return working
+
+    def kept(self, result: dict[str, Any], seen: Keys) -> dict[str, Any]:
+        """Give a result; what it writes of attributes stays with the node, too."""
+        named = self._pull_keys if self._push_keys is None else self._push_keys
+        written = seen if named is None else named
+        self._attributes.update({n: v for n, v in result.items() if n in written})
+        return result
 
     def forwarded(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Give what ``_forward`` gives. Raises: TypeError: it is no mapping."""
