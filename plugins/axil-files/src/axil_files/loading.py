@@ -30,7 +30,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -47,6 +47,7 @@ from axil.plugin import (
     granted,
     install_advice,
     make_component,
+    noting_wants,
 )
 from axil_files.documents import (
     MAX_SIZE,
@@ -340,7 +341,9 @@ def _unfit(spec: GraphSpec, registry: Registry | None) -> Iterator[Problem]:
         try:
             component = found.resolve(kind, use.type, where, requires=spec.requires)
             if config is not None or not unknown:
-                make_component(component, use.config, config or where, lenient=lenient)
+                # what a text without its value would want is not known
+                with noting_wants() if unknown else nullcontext():
+                    make_component(component, use.config, config or where, lenient=lenient)
         except PluginError as error:
             yield replace(error.problem, where=error.where or where)
         except (ConfigError, SpecError) as error:
