@@ -242,7 +242,7 @@ def test_wants_are_gathered_and_nothing_is_refused_meanwhile(tmp_path):
     assert [problem.id for problem in refusals_of(wants)] == ["AX137", "AX138", "AX138"]
 
 
-def test_a_refusal_that_a_file_and_its_component_have_is_told_once_as_the_file_has_it():
+def test_a_refusal_that_a_file_and_its_component_have_is_reported_once_as_the_file_has_it():
     problem = Problem("AX138", "f.yaml:3", "it tries to read A.", "Allow it; or give a value.")
     again = replace(problem, hint="Allow it.")
     wants = [Want(word="env:A", status="missing", problem=each) for each in (problem, again)]
