@@ -104,9 +104,8 @@ def refusals_of(wants: Iterable[Want], *, late: bool = True) -> list[Problem]:
     when they are used, too.
     """
     refusals: dict[tuple[str, str], Problem] = {}
-    for each in wants:
-        if (late or not each.is_late) and (problem := each.problem) is not None:
-            # a file and the component that it fills may want the same; the file knows other ways
+    for problem in (each.problem for each in wants if late or not each.is_late):
+        if problem is not None:  # a file may want what its component wants, and knows other ways
             refusals.setdefault((problem.where, problem.message), problem)
     return list(refusals.values())
 
