@@ -252,6 +252,27 @@ def test_a_sleep_that_is_over_is_not_slept_again():
     assert slept == [3600.0, 0.0]
 
 
+def test_only_a_text_or_a_question_can_be_asked():
+    async def body(ctx):
+        return {"message": await ctx.ask({"draft": "Dear Ada"})}
+
+    with pytest.raises(NodeFailed, match=r"expected a text or a Question, .* found {'draft'"):
+        chain(body).invoke({"message": ""})
+
+
+def test_an_answer_that_is_not_awaited_is_said_to_be_awaited():
+    class Asked(BaseModel):
+        n: int = 0
+
+    never = asyncio.sleep(0)
+    graph = RootGraph("g", state=Asked, nodes=[("a", lambda state: {"n": never})])
+    graph.edge_from_entry("a")
+    graph.edge_to_exit("a")
+    with pytest.raises(NodeFailed, match="Await it"):
+        graph.build().invoke({})
+    never.close()
+
+
 def test_all_questions_that_a_body_asks_side_by_side_are_open():
     async def body(ctx):
         async with asyncio.TaskGroup() as group:

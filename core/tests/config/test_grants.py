@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 from pydantic import BaseModel, Field
 
-from axil import ConfigError
+from axil import ConfigError, Problem
 from axil.plugin import (
     Grants,
     ReadPath,
     Secret,
+    Want,
     WritePath,
     current_grants,
     decode_config,
@@ -238,3 +240,10 @@ def test_wants_are_gathered_and_nothing_is_refused_meanwhile(tmp_path):
         ("import:m", "missing"),
     ]
     assert [problem.id for problem in refusals_of(wants)] == ["AX137", "AX138", "AX138"]
+
+
+def test_a_refusal_that_a_file_and_its_component_have_is_reported_once_as_the_file_has_it():
+    problem = Problem("AX138", "f.yaml:3", "it tries to read A.", "Allow it; or give a value.")
+    again = replace(problem, hint="Allow it.")
+    wants = [Want(word="env:A", status="missing", problem=each) for each in (problem, again)]
+    assert refusals_of(wants) == [problem]

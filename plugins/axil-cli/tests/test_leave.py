@@ -239,3 +239,15 @@ def test_ways_to_continue_with_other_plugins_name_leave_where_files_have_changed
     file.write_text(file.read_text("utf-8").replace('"dry"', '"wet"'), "utf-8")
     refused = axil("runs", "answer", "old", "5")
     assert "axil runs resume old --migrate --allow code\n" in refused.err
+
+
+def test_a_run_whose_file_another_plugin_cannot_read_names_the_plugin_and_the_ways(axil, begun):
+    begun()
+    run = next(each for each in recorded() if each.kind == "run").data
+    pins = {name: {**pin, "version": "0.0.1"} for name, pin in run["pins"].items()}
+    texts = {name: text.replace("askt", "asks") for name, text in kept()["texts"].items()}
+    store("old", {"pins": pins}, texts=texts)
+    refused = axil("runs", "answer", "old", "5", "--allow", "code")
+    assert "AX524 the run was begun with other plugins: " in refused.err
+    assert 'unknown node type "asks"' in refused.err
+    assert "axil runs resume old --migrate" in refused.err

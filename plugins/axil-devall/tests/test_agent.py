@@ -221,6 +221,12 @@ def test_functions_that_nothing_provides_are_said_at_once_with_what_to_do(flow):
         flow([agent("A", tooling=tooling)]).plan  # noqa: B018
 
 
+def test_a_function_that_is_nearly_known_is_suggested(flow):
+    tooling = [{"type": "function", "config": {"tools": [{"name": "save_fil"}]}}]
+    with pytest.raises(SpecError, match=r'function save_fil\. Did you mean "save_file"\?'):
+        flow([agent("A", tooling=tooling)]).plan  # noqa: B018
+
+
 def test_a_group_of_functions_that_is_not_known_is_an_error(flow):
     tooling = [{"type": "function", "config": {"tools": [{"name": "mystery:All"}]}}]
     with pytest.raises(SpecError, match=r'AX851 .*"mystery:All" is not a group of functions'):

@@ -185,6 +185,7 @@ def test_everything_wrong_is_said_at_once_with_line_and_path():
         "AB",
         {"from": "B", "to": "reveiwer"},
         {"from": "A", "to": "C", "colour": 1, "trigger": "no"},
+        {"from": 5, "to": "D"},
     )
     data["nodes"].append({"id": "reviewer"})
     data["nodes"][1]["context_window"] = "all"
@@ -195,8 +196,35 @@ def test_everything_wrong_is_said_at_once_with_line_and_path():
         'AX141 flow.json edges[2].colour: unknown key "colour". Known here: carry_data, '
         "clear_context, clear_kept_context, condition, "
         "description, dynamic, from, group, keep_message, keys, process, to, trigger.",
+        'AX103 flow.json edges[3].from: expected text, found 5. Write "5".',
         'AX141 flow.json vrsion: unknown key "vrsion". Did you mean "version"?',
         'AX104 flow.json edges[1].to: no node "reveiwer". Did you mean "reviewer"?',
+        'AX104 flow.json edges[3].to: no node "D". Nodes: A, B, C, reviewer.',
+    ]
+
+
+def test_settings_beside_a_variable_that_is_not_known_are_checked_too():
+    class Posts:
+        class Config(BaseModel, extra="forbid"):
+            key: str
+            tries: int
+            every: int = 1
+
+        def __init__(self, config: Config) -> None:
+            """Nothing is made of it."""
+
+        def run(self, messages: object) -> object:
+            return messages
+
+    made = Registry(Policy(), [])
+    made.register("nodes", "posts", Posts)
+    config = {"key": "${KEY}", "every": "${EVERY}", "tries": "many", "keyy": 1}
+    data = graph(nodes=[{"id": "A", "type": "posts", "config": config}])
+    with use_registry(made):
+        found = reported(data)
+    assert [each for each in found if "AX146" not in each] == [
+        'AX131 flow.json nodes[0].config.tries: expected a whole number, found "many".',
+        'AX130 flow.json nodes[0].config.keyy: unknown key "keyy". Did you mean "key"?',
     ]
 
 

@@ -9,7 +9,15 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
+from axil import NodeFailed
 from axil_importers import ImportProblem, from_langgraph
+
+Send = SimpleNamespace
+
+
+def interrupt(value: object) -> Any:
+    """Ask as LangGraph does."""
+    raise RuntimeError(value)
 
 
 class Runnable:
@@ -78,6 +86,48 @@ def test_what_cannot_be_followed_is_left():
         ends=("b",),
     )
     assert [each.status for each in from_langgraph(graph).findings] == ["left", "left"]
+
+
+def test_a_branch_is_asked_once():
+    asked = list[int]()
+
+    def route(state: Any) -> str:
+        asked.append(state["n"])
+        return "b"
+
+    graph = compiled(
+        {name: says(name) for name in "abc"},
+        {("__start__", "a"), ("b", "__end__"), ("c", "__end__")},
+        branches={"a": (route, {"b": "b", "c": "c"})},
+    )
+    _, state = from_langgraph(graph).graph.build().invoke({"n": 0, "log": []})
+    assert (state["log"], asked) == (["a", "b"], [1])
+
+
+def test_a_branch_that_sends_inputs_is_left_and_says_so_where_it_runs():
+    def route(state: Any) -> list[Any]:
+        return [Send(node="b", arg={"n": n}) for n in range(2)]
+
+    graph = compiled(
+        {"a": says("a"), "b": says("b")},
+        {("__start__", "a"), ("b", "__end__")},
+        branches={"a": (route, {"b": "b"})},
+    )
+    made = from_langgraph(graph)
+    (left,) = [each for each in made.findings if each.status == "left"]
+    assert left.place == 'branches["a"]["route"]'
+    assert "Map(" in left.advice
+    with pytest.raises(NodeFailed, match='leads to "b" with an input of its own') as failed:
+        made.graph.build().invoke({"n": 0, "log": []})
+    assert "Map(" in str(failed.value)
+
+
+def test_a_node_that_interrupts_is_left():
+    graph = compiled(
+        {"a": lambda state: {"n": interrupt("?")}}, {("__start__", "a"), ("a", "__end__")}
+    )
+    (left,) = from_langgraph(graph).findings
+    assert (left.status, "ctx.ask" in left.advice) == ("left", True)
 
 
 def test_only_a_compiled_graph_is_read():

@@ -92,6 +92,14 @@ def test_what_is_wrong_with_metadata_is_found(world, axil, check, make):
     assert {each["distribution"] for each in found} == {"acme-a"}
 
 
+def test_of_two_that_provide_a_name_none_is_preferred(world, axil):
+    for each in ("acme-a", "acme-b"):
+        world.distribution(each, nodes={"acme.tick": "m:T"})
+    fixes = {each["distribution"]: each["fix"] for each in findings(doctor(axil), "conflict")}
+    assert set(fixes) == {"acme-a", "acme-b"}
+    assert all(f'"nodes:acme.tick" = "{name}"' in fix for name, fix in fixes.items())
+
+
 def test_a_group_that_nothing_reads_is_found_and_the_one_that_is_meant(world, axil):
     world.distribution("acme-a", nodez={"acme.tick": "m:T"})
     (found,) = findings(doctor(axil), "group")

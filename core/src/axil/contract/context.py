@@ -65,6 +65,15 @@ class StepCall(NamedTuple):
     kind: StepKind = ""
 
 
+def _question_of(given: object) -> Question:
+    if isinstance(given, Question):
+        return given
+    if isinstance(given, str):
+        return Question(text=given)
+    wanted = "a text or a Question, as Question(text=…, data=…)"
+    raise TypeError(f"ctx.ask: expected {wanted}, found {given!r:.80}.")
+
+
 class SubRunResult(NamedTuple):
     """The result of a sub-run."""
 
@@ -337,7 +346,7 @@ class Context:
         ``name``: what the question's id is made of; empty: it is counted. Raises: Overdue (AX520):
         no answer came within ``within_seconds``, and there is no default.
         """
-        asked = Question(text=question) if isinstance(question, str) else question
+        asked = _question_of(question)
         asking: Context | None = self
         while asking is not None:
             asking.has_asked, asking = True, asking._whole

@@ -30,7 +30,7 @@ quadratic in a wide fan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
@@ -238,8 +238,10 @@ class Schema:
         except Exception as error:
             lines = str(error).splitlines()
             message = "; ".join(line.strip() for line in lines[1:3]) or str(error)
+            awaited = "Await it: a function that asks or waits is an `async def`."
             raise InvalidValue(
-                f'field "{declared.name}" of {self.name} does not take {_short(value)}: {message}'
+                f'field "{declared.name}" of {self.name} does not take {_short(value)}: {message}',
+                hint=awaited if isinstance(value, Coroutine) else "",
             ) from error
 
     def reduced(self, declared: Field, old: object, deltas: Sequence[object]) -> object:

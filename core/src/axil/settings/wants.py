@@ -103,8 +103,11 @@ def refusals_of(wants: Iterable[Want], *, late: bool = True) -> list[Problem]:
     """Return the refusals of wants that are missing, each once. ``late``: those that are asked for
     when they are used, too.
     """
-    found = (each.problem for each in wants if late or not each.is_late)
-    return list(dict.fromkeys(problem for problem in found if problem is not None))
+    refusals: dict[tuple[str, str], Problem] = {}
+    for problem in (each.problem for each in wants if late or not each.is_late):
+        if problem is not None:  # a file may want what its component wants, and knows other ways
+            refusals.setdefault((problem.where, problem.message), problem)
+    return list(refusals.values())
 
 
 def note_want(want: Want) -> bool:

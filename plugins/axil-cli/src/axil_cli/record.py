@@ -7,10 +7,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from shlex import quote
 from typing import Any, Final
 
-from axil import AxilError, Workflow
+from axil import AxilError, SpecError, Workflow
 from axil.plugin import (
     FromEnvironment,
     JournalError,
@@ -24,6 +25,7 @@ from axil_cli.command import Session, misuse, problems_of
 from axil_cli.leave import changed_functions, digests_of, is_sealed, sealed
 from axil_cli.source import hooked
 from axil_files import PythonTarget, load, load_spec, python_target, spec_changes
+from axil_journals import version_changes
 
 _OFF: Final = ("off", "none", "no", "0")
 _SHOWN: Final = 5  # of several runs that begin so
@@ -295,6 +297,30 @@ def reopened(
         texts=texts,
         functions=kept.get("functions") if session.functions is None else None,
     )
+
+
+def installed(pins: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the versions that are installed of the distributions to which a run is pinned."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found: dict[str, dict[str, str]] = {}
+    for name in pins:
+        with suppress(PackageNotFoundError):
+            found[name] = {"version": version(name)}
+    return found
+
+
+def unfit(
+    error: AxilError, before: Mapping[str, Any], now: Mapping[str, dict[str, str]]
+) -> AxilError:
+    """Return the error of a run whose files cannot be read, where other plugins may be why: AX524;
+    else ``error``.
+    """
+    changes = version_changes(before, now) if isinstance(error, SpecError) else ()
+    if not changes:
+        return error
+    message = f"the run was begun with other plugins: {'; '.join(changes)}. They cannot read what "
+    return JournalError(f"{message}it began with: {error}", id="AX524")
 
 
 def _python(kept: Mapping[str, Any]) -> PythonTarget | None:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from axil import MISSING, Workflow, run_sync
-from axil.plugin import JournalError, install_advice
+from axil import MISSING, AxilError, Workflow, run_sync
+from axil.plugin import install_advice
 from axil_cli import record
 from axil_cli.command import Exit, Session, equipped, misuse, read_text
 from axil_cli.folder import placed
@@ -259,37 +259,40 @@ class Runs:
         ):
             here = replace(session, registry=launch.registry)
             hooks = with_breaks(options.breaks, session.hooks)
-            workflow, _ = opened(
-                lambda words: record.reopened(
-                    kept, here, allow=words, current=is_current, hooks=hooks
-                ),
-                allow,
-                launch.file,
-                session,
-            )
-            check_breaks(options.breaks, workflow)
-            if options.migrate:
-                origin = _renewed(kept, workflow, session, allow)
-                launch.running.update(migrate=True, origin=origin)
-            else:
-                if files := record.changed(kept):
-                    _tell_changed(files, kept, options, (run_id, here))
-                reading = {"vars": settings(options.set), "allow": allow}
-                before = ReplayIndex(entries).origin
-                launch.running["origin"] = record.continued(before, reading, session)
-            folder = placed(launch.running, kept.get("workspace"))
-            launch.running |= limits_given(options, workflow, entries)
-            input = as_input(None, workflow.plan.graph.spec.payload)
-            job = Job(workflow, input, launch.running, launch.observers)
+            pins: dict[str, Any] = {} if is_current else recorded_graph(entries).get("pins", {})
+            now = record.installed(pins)
             try:
+                workflow, _ = opened(
+                    lambda words: record.reopened(
+                        kept, here, allow=words, current=is_current, hooks=hooks
+                    ),
+                    allow,
+                    launch.file,
+                    session,
+                )
+                now = workflow.pins
+                check_breaks(options.breaks, workflow)
+                if options.migrate:
+                    origin = _renewed(kept, workflow, session, allow)
+                    launch.running.update(migrate=True, origin=origin)
+                else:
+                    if files := record.changed(kept):
+                        _tell_changed(files, kept, options, (run_id, here))
+                    reading = {"vars": settings(options.set), "allow": allow}
+                    before = ReplayIndex(entries).origin
+                    launch.running["origin"] = record.continued(before, reading, session)
+                folder = placed(launch.running, kept.get("workspace"))
+                launch.running |= limits_given(options, workflow, entries)
+                input = as_input(None, workflow.plan.graph.spec.payload)
+                job = Job(workflow, input, launch.running, launch.observers)
                 return watched(job, folder, options, session)
-            except JournalError as error:
-                pins = recorded_graph(entries).get("pins", {})
+            except AxilError as given:
+                error = record.unfit(given, pins, now)
                 leave = record.leave_of if record.changed(kept) else record.needed_leave
                 way = partial(record.way_on, session=session, options=options, leave=leave(kept))
-                for line in _advice(error, run_id, _requirements(pins, workflow.pins), way):
+                for line in _advice(error, run_id, _requirements(pins, now), way):
                     session.tell(line)
-                raise
+                raise error from given.__cause__
 
     def _fork(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         run_id, new = find_run(journal, options.run), options.new or secrets.token_hex(4)
@@ -404,7 +407,7 @@ def _requirements(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str
 
 
 def _advice(
-    error: JournalError, run_id: str, wanted: Sequence[str], way: Callable[[str], str]
+    error: AxilError, run_id: str, wanted: Sequence[str], way: Callable[[str], str]
 ) -> list[str]:
     """Return the commands that can continue a run whose graph or plugins have changed.
 

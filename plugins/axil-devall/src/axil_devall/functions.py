@@ -144,7 +144,7 @@ def function_tools(
         try:
             component = registry.resolve("tools", known, where)
         except UnknownComponent:
-            missing.setdefault(_advice(known), []).append(name)
+            missing.setdefault(_advice(known, registry), []).append(name)
             continue
         made: Any = make_component(component, None, where)
         tools.append((name, made if is_toolset(made) else called(name, [tool_of(made)])[0]))
@@ -158,10 +158,12 @@ def function_tools(
     return tools
 
 
-def _advice(component: str) -> str:
+def _advice(component: str, registry: Registry) -> str:
     provider = component_index().get(f"tools:{component}")
     if provider:
         return install_advice(provider)
+    if nearest := did_you_mean(component, [*registry.names("tools"), *TOOLS]):
+        return nearest
     return (
         "Write them in a .py file and pass its folder: --functions DIR --allow-code; or install a "
         "plugin that provides such a tool."

@@ -30,13 +30,14 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from axil import ComponentRef, ConfigError, GraphSpec, NodeSpec, PluginError, Problem, SpecError
 from axil.plugin import (
+    FromEnvironment,
     Grants,
     Place,
     PluginContract,
@@ -46,6 +47,7 @@ from axil.plugin import (
     granted,
     install_advice,
     make_component,
+    noting_wants,
 )
 from axil_files.documents import (
     MAX_SIZE,
@@ -320,7 +322,7 @@ def read_inner(
 def _unfit(spec: GraphSpec, registry: Registry | None) -> Iterator[Problem]:
     """Report the faults of components that cannot be used, so that one check reports all problems.
 
-    Settings with a variable that nothing is known for are left alone.
+    Of settings with a variable that nothing is known for, what may be its doing is left alone.
     """
     found = registry or default_registry()
     lenient = is_version_0(spec.extras.get("version"))
@@ -334,24 +336,51 @@ def _unfit(spec: GraphSpec, registry: Registry | None) -> Iterator[Problem]:
         if not isinstance(use, ComponentRef) or ":" in use.type:
             continue
         where = str(place or "")
+        config = place.at("config") if place and kind == "nodes" else None
+        unknown = list(_unknown(use.config))
         try:
             component = found.resolve(kind, use.type, where, requires=spec.requires)
-            if not PLACEHOLDER.search(repr(use.config)):
-                make_component(
-                    component,
-                    use.config,
-                    place.at("config") if place and kind == "nodes" else where,
-                    lenient=lenient,
-                )
+            if config is not None or not unknown:
+                # what a text without its value would want is not known
+                with noting_wants() if unknown else nullcontext():
+                    make_component(component, use.config, config or where, lenient=lenient)
         except PluginError as error:
             yield replace(error.problem, where=error.where or where)
         except (ConfigError, SpecError) as error:
             yield from (
-                replace(problem, where=problem.where or where) for problem in error.problems
+                replace(problem, where=problem.where or where)
+                for problem in error.problems
+                if config is None or _is_apart(problem, config, unknown)
             )
         except Exception:  # noqa: BLE001
             # a plugin's fault; it is reported when the rest of the file is mended
             continue
+
+
+def _unknown(value: Any, keys: KeyPath = ()) -> Iterator[KeyPath]:
+    """Yield the keys of texts with a variable that nothing is known for."""
+    if isinstance(value, str):
+        if not isinstance(value, FromEnvironment) and PLACEHOLDER.search(value):
+            yield keys
+    elif isinstance(value, (dict, list)):
+        entries: Iterable[tuple[Any, Any]] = (
+            cast("dict[str, Any]", value).items()
+            if isinstance(value, dict)
+            else enumerate(cast("list[Any]", value))
+        )
+        for key, item in entries:
+            yield from _unknown(item, (*keys, key))
+
+
+def _is_apart(problem: Problem, config: Place, unknown: Iterable[KeyPath]) -> bool:
+    """Return whether a problem of a config cannot come of texts whose variables are unknown."""
+    around = {str(config.at(*keys[:n])) for keys in unknown for n in range(len(keys) + 1)}
+    is_of_keys = problem.id in ("AX130", "AX132")
+    return (
+        not around
+        or is_of_keys
+        or not (problem.where in around or PLACEHOLDER.search(problem.message))
+    )
 
 
 def _translated(spec: GraphSpec, registry: Registry | None) -> GraphSpec:

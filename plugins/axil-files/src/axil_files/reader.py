@@ -410,12 +410,15 @@ class Reader:
         seen: dict[object, int] = {}
         for i, data in enumerate(items):
             here = (*keys, i)
+            given: dict[str, Any] = data if isinstance(cast("object", data), dict) else {}
+            ends = [
+                self._known(given[key], outside, (*here, key), names)
+                for key, outside in (("from", ENTRY), ("to", EXIT))
+                if isinstance(given.get(key), str)
+            ]
             if not self._fine(here):
                 continue
-            source, target = data["from"], data["to"]
-            sound = self._known(source, ENTRY, (*here, "from"), names) and self._known(
-                target, EXIT, (*here, "to"), names
-            )
+            source, target, sound = data["from"], data["to"], all(ends)
             edge = self._edge(data, here)
             if edge.marks and target in received:
                 received[target].marks = True

@@ -6,16 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
+from types import CodeType
 from typing import Any, Final, cast
 
-from axil import RootGraph
-from axil_control import LogicSwitch
+from axil import Out, RootGraph
+from axil.plugin import EXIT
 from axil_importers.draft import Draft
 from axil_importers.errors import ImportProblem
 from axil_importers.imported import Finding
 
 _START: Final = "__start__"
 _END: Final = "__end__"
+_SEND: Final = (
+    'Give the node wrappers=[Map(over="…", item="…")], and an edge instead of the branch.'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +34,8 @@ class ImportedGraph:
 def from_langgraph(compiled: object, name: str = "") -> ImportedGraph:
     """Return a compiled graph of LangGraph as a graph of axil.
 
-    Nodes call the functions that they call there, with the state; branches ask the same functions.
+    Nodes call the functions that they call there, with the state; behind a node that branches
+    stands one that asks the same function.
 
     Raises: ImportProblem (AX988): it is no compiled graph with a state.
     """
@@ -51,6 +57,8 @@ def _read(builder: Any, draft: Draft) -> ImportedGraph:
         graph.create_node(_body(spec.runnable), name=str(key))
         if getattr(spec, "ends", ()):
             step.leave("where its Command leads is not followed", "Return fields, and add edges.")
+        if "interrupt" in _named_in(spec.runnable):
+            step.leave("its interrupt is not there", "Write it as an async function: ctx.ask asks.")
         if getattr(spec, "retry_policy", None):
             step.approximate("its policy of retries is not taken", 'Add wrappers=["retry"].')
         if getattr(spec.runnable, "func_accepts", None):
@@ -98,7 +106,7 @@ def _edge(graph: RootGraph, source: str, target: str) -> None:
 
 
 def _branch(graph: RootGraph, draft: Draft, which: tuple[str, str], branch: Any) -> None:
-    """Put a switch behind a node, which asks where the branch leads."""
+    """Put a node behind a node, which asks where the branch leads."""
     source, label = which
     step = draft.step(f'branches["{source}"]["{label}"]', "branch")
     ends = cast("Mapping[Any, str] | None", branch.ends)
@@ -106,22 +114,43 @@ def _branch(graph: RootGraph, draft: Draft, which: tuple[str, str], branch: Any)
         step.leave("it does not say where it may lead", "Name its ends in add_conditional_edges.")
         return
     name = draft.name(f"{source}_{label}".replace(_START, "start"))
-    receivers = {"exit" if end == _END else str(end) for end in ends.values()}
-    routes = {each: _leads(branch.path, ends, each) for each in sorted(receivers)}
-    graph.create_node(LogicSwitch(routes), name=name)
+    graph.create_node(_asking(branch.path, ends, name), name=name)
     _edge(graph, source, name)
-    for each in routes:
-        _edge(graph, name, _END if each == "exit" else each)
-    step.became = f"LogicSwitch {name}"
+    for each in sorted(set(map(str, ends.values()))):
+        _edge(graph, name, each)
+    step.became = f"node {name}"
+    if "Send" in _named_in(branch.path):
+        step.leave("it sends nodes inputs of their own", _SEND)
 
 
-def _leads(path: Any, ends: Mapping[Any, str], receiver: str) -> Callable[[Any], bool]:
-    """Return whether a branch leads to a receiver, as a question to the state."""
+def _asking(path: Any, ends: Mapping[Any, str], name: str) -> Callable[..., Any]:
+    """Return a body that asks a branch, once, where it leads."""
+    call = _body(path)
 
-    def asked(state: Any) -> bool:
-        said: Any = path.invoke(_plain(state))
+    def sent(said: Any) -> Out:
         several = cast("list[Any]", said) if isinstance(said, list) else [said]
-        ways = [str(ends.get(each, each)) for each in several]
-        return receiver in ["exit" if each == _END else each for each in ways]
+        for each in several:
+            if hasattr(each, "node"):
+                fault = f'the branch {name} leads to "{each.node}" with an input of its own (Send).'
+                raise ImportProblem("AX988", fault, _SEND)
+        to = [str(ends.get(each, each)) for each in several]
+        return Out({}, to=frozenset(EXIT if each == _END else each for each in to))
 
-    return asked
+    def asked(state: Any) -> Out:
+        return sent(call(state))
+
+    async def waiting(state: Any) -> Out:
+        return sent(await call(state))
+
+    return waiting if iscoroutinefunction(call) else asked
+
+
+def _named_in(runnable: Any) -> set[str]:
+    """Return the global names and attributes that the function of a node or of a branch uses."""
+    function = getattr(runnable, "func", None) or getattr(runnable, "afunc", None)
+    names, codes = set[str](), [getattr(function, "__code__", None)]
+    for code in codes:  # those of inner functions and comprehensions are among its constants
+        if isinstance(code, CodeType):
+            names.update(code.co_names)
+            codes.extend(code.co_consts)
+    return names

@@ -24,7 +24,7 @@ from axil import MISSING, AxilError, Schema
 from axil.driver import NO_RESET, Frame, Migration, ResolvedGraph as Graph
 from axil.plugin import FieldChange, JournalError, Plan, ResolvedNode, SubgraphBody, format_names
 from axil_journals.journal import Entry
-from axil_journals.values import decode_delta, decode_value, encode_value
+from axil_journals.values import change_of, decode_delta, decode_value, encode_value
 
 
 def versions(graph: Graph) -> dict[str, int]:
@@ -274,8 +274,7 @@ class _Migrating:
         layers: list[dict[str, Any]] = [{}]
         resets: dict[str, Any] = {}
         for name, given in data.items():
-            if isinstance(given, dict) and cast("dict[str, Any]", given).get("@") == "change":
-                change = cast("dict[str, Any]", given)
+            if (change := change_of(given)) is not None:
                 if "reset" in change:
                     resets[name] = change["reset"]
                 for number, delta in enumerate(change["v"], 1):

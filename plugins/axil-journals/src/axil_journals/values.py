@@ -20,6 +20,7 @@ from axil.plugin import FieldChange, JournalError, Log
 _TAG = "@"
 _GROWN = "grown"
 """The tag of a log that begins with the items of another one, of which only the number is kept."""
+_CHANGE = "change"
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _DEEPEST = 200
 
@@ -182,7 +183,7 @@ def encode_delta(
     plain: dict[str, Any] = {}
     for name, value in delta.items():
         if type(value) is FieldChange:
-            plain[name] = {_TAG: "change", "v": [one(name, d) for d in value.deltas]}
+            plain[name] = {_TAG: _CHANGE, "v": [one(name, d) for d in value.deltas]}
             if value.reset is not NO_RESET:
                 plain[name]["reset"] = one(name, value.reset)
         else:
@@ -206,13 +207,20 @@ def decode_delta(
 
     delta: dict[str, Any] = {}
     for name, data in plain.items():
-        if isinstance(data, dict) and cast("dict[str, Any]", data).get(_TAG) == "change":
-            change = cast("dict[str, Any]", data)
+        if (change := change_of(data)) is not None:
             reset = one(name, change["reset"]) if "reset" in change else NO_RESET
             delta[name] = FieldChange(tuple(one(name, d) for d in change["v"]), reset)
         else:
             delta[name] = one(name, data)
     return delta
+
+
+def change_of(data: object) -> Mapping[str, Any] | None:
+    """Return the JSON data of a field's write if it stands for a ``FieldChange``."""
+    if not isinstance(data, dict):
+        return None
+    table = cast("dict[str, Any]", data)
+    return table if table.get(_TAG) == _CHANGE else None
 
 
 def encode_question(question: Question) -> dict[str, Any]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from typing_extensions import TypedDict
 
 from axil import Out, RootGraph, Workflow, run_sync
 from axil.plugin import JournalError, hook_manager
+from axil_control import Map
 from axil_journals import Breakpoints, MemoryJournal, differences, fork, snapshot, steps
 from axil_testing.specs import Tape, edge, never, node, workflow
 
@@ -43,6 +46,27 @@ def test_steps_state_the_result_of_each_activation():
         (4, "done", "c", {"c->@exit": {"n": 3}}, {"c": 3}),
         (5, "ended", "", {"status": "done", "output": {"n": 3}}, {}),
     ]
+
+
+def test_a_step_states_each_write_of_a_frame_that_made_several_to_one_field():
+    class Notes(TypedDict):
+        items: list[str]
+        item: str
+        seen: Annotated[list[str], operator.add]
+        last: str
+
+    graph = RootGraph("notes", state=Notes)
+    read = graph.create_node(
+        lambda state: {"seen": [state["item"]], "last": state["item"]},
+        name="read",
+        wrappers=[Map(over="items", item="item")],
+    )
+    graph.edge_from_entry(read)
+    graph.edge_to_exit(read)
+    journal = MemoryJournal()
+    graph.build().invoke({"items": ["a", "b"]}, journal=journal, run_id="r")
+    *_, done = (step for step in steps(journal.entries("r")) if step.kind == "done")
+    assert done.delta == {"seen": {"writes": [["a"], ["b"]]}, "last": "b"}
 
 
 def test_a_moment_is_found_without_running_anything():

@@ -179,11 +179,13 @@ def conflicts(registry: Registry) -> Iterator[Finding]:
         if row["status"] == "conflict":
             clashing.setdefault((row["kind"], row["name"]), []).append(row["distribution"])
     for (kind, name), providers in clashing.items():
-        several, first = " and ".join(providers), providers[0]
-        message = f'the {COMPONENT_KINDS[kind]} "{name}" is provided by {several}.'
-        fix = f'In axil.toml: [plugins.pins] "{kind}:{name}" = "{first}"; or write {first}/{name}; '
-        for provider in providers:
-            yield _finding("conflict", provider, message, f"{fix}or block one.")
+        message = f'the {COMPONENT_KINDS[kind]} "{name}" is provided by {" and ".join(providers)}.'
+        for each in providers:
+            pin = f'[plugins.pins] "{kind}:{name}" = "{each}"'
+            fix = (
+                f"If this one is meant, in axil.toml: {pin}; or write {each}/{name}; or block one."
+            )
+            yield _finding("conflict", each, message, fix)
 
 
 def old_names(registry: Registry) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from axil_journals.journal import Entry
-from axil_journals.values import decode_value
+from axil_journals.values import change_of, decode_value
 
 _NO_STEPS = ("clock", "slept", "began", "prompt")
 
@@ -27,7 +27,8 @@ class RunStep:
     """The payloads of its edges, by edge; of a question its text, of an answer its value, of an end
     its status."""
     delta: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Its writes to the state, without the nodes' own fields."""
+    """Its writes to the state, without the nodes' own fields. Several writes of a frame to one
+    field are ``{"writes": […]}``, with ``reset`` where the field was set before them."""
     used: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The usage of the run so far, as the entry has it."""
     by: str = ""
@@ -49,10 +50,17 @@ def _step(number: int, entry: Entry) -> RunStep:
         activation=str(entry.activation) if entry.node else "",
         at=float(data.get("at", 0.0)),
         output=_output(entry.kind, data),
-        delta={k: decode_value(value) for k, value in written.items() if not k.startswith("@")},
+        delta={k: _write(value) for k, value in written.items() if not k.startswith("@")},
         used=data.get("used", {}),
         by=str(data.get("by", "")),
     )
+
+
+def _write(data: object) -> Any:
+    if (change := change_of(data)) is None:
+        return decode_value(data)
+    writes = {"writes": decode_value(change["v"])}
+    return {"reset": decode_value(change["reset"]), **writes} if "reset" in change else writes
 
 
 def _output(kind: str, data: Mapping[str, Any]) -> Any:

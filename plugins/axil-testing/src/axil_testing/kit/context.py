@@ -292,12 +292,14 @@ class ContextKit(Kit):
         async def law(provider: Any) -> None:
             query = self.query(self.texts[0])
             message = repr(query)
-            for block in await self.ask(provider, query):
+            blocks = await self.ask(provider, query)
+            before = [dict(block.metadata) for block in blocks]
+            for block in blocks:
                 if isinstance(block.metadata, dict):
                     block.metadata.clear()
             require(repr(query) == message, "it changes the query.")
             require(
-                all(block.metadata for block in await self.ask(provider, query)),
+                [block.metadata for block in await self.ask(provider, query)] == before,
                 "what is done to a block's metadata is done to its own.",
             )
 
