@@ -36,7 +36,8 @@ def edit_text(text: str, edit: Mapping[str, Any]) -> str:
     ``value``), ``rename`` (``graph``, ``node``, ``name``), ``drop`` (``graph``, ``node``),
     ``group`` (``graph``, ``nodes``, ``name``), or ``ungroup`` (``graph``, ``node``).
 
-    Raises: EditError (AX191): the edit is not one, or has to be made in the text.
+    Raises: EditError (AX191): the edit is not one, or has to be made in the text; SpecError:
+    aliases of the text cannot be followed.
     """
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     act = _ACTS.get(str(edit.get("do")))
