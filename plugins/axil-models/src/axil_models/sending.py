@@ -1,4 +1,4 @@
-"""What adapters send to services, and to the SDKs of these."""
+"""Parts of the requests that adapters send to services, and to the SDKs of these."""
 
 from __future__ import annotations
 

@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from axil import Activation, AxilError, Workflow
 from axil.plugin import JournalError
-from axil_journals import PASSING_ERRORS, fork
+from axil_journals import PASSING_ERRORS, SharedJournal, fork
 from axil_temporal.coordinator import BEGIN, CANCEL, EXECUTE, HEARTBEAT_SECONDS
 
-if TYPE_CHECKING:
-    from axil_temporal.engine import TemporalEngine
-
-
 _MOST_NAMED: Final = 50
+
+
+class Execution(Protocol):
+    """The part of the engine that activities use."""
+
+    @property
+    def journal(self) -> SharedJournal: ...
+
+    async def execute(
+        self, workflow: Workflow, run_id: str, is_asked: bool, nodes: NodesAtWork
+    ) -> list[Any]: ...
+
+    def refuse(self, run_id: str, error: AxilError) -> None: ...
+    async def end(self, run_id: str) -> None: ...
 
 
 class Version:
     """The activities of one version of a workflow."""
 
-    def __init__(self, engine: TemporalEngine, workflow: Workflow) -> None:
+    def __init__(self, engine: Execution, workflow: Workflow) -> None:
         self._engine, self._workflow = engine, workflow
         self.at_work: set[asyncio.Task[Any]] = set()
 
