@@ -140,7 +140,7 @@ def test_every_round_begins_with_another_column():
 
 def test_targets_take_their_rounds_first_and_what_was_disturbed_is_measured_again(monkeypatch):
     taken: list[int] = []
-    beats = iter([1.0] * 52 + [1.0, 3.0] + [1.0] * 2)  # the second sample's weather is bad
+    beats = iter([1.0] * 52 + [1.0, 3.0] + [1.0] * 2)  # the second sample is disturbed
 
     def at_once(python, turn, pace):
         taken.extend(turn.sizes)

@@ -26,9 +26,9 @@ DISTURBED = 1.25
 """The most that a fixed piece of work may take beside a sample that counts, of its least time."""
 
 
-def is_calm(sample: Sample) -> bool:
+def is_undisturbed(sample: Sample) -> bool:
     """Return whether the machine was as quick as at best when the sample was taken."""
-    return sample.get("weather", 1.0) <= DISTURBED
+    return sample.get("slowdown", 1.0) <= DISTURBED
 
 
 @dataclass(kw_only=True)
@@ -44,12 +44,12 @@ class Cell:
     @property
     def counted(self) -> list[Sample]:
         """The samples that nothing disturbed; all, if there is none of those."""
-        return [sample for sample in self.samples if is_calm(sample)] or self.samples
+        return [sample for sample in self.samples if is_undisturbed(sample)] or self.samples
 
     @property
     def is_disturbed(self) -> bool:
         """True if every sample was."""
-        return bool(self.samples) and not is_calm(self.counted[0])
+        return bool(self.samples) and not is_undisturbed(self.counted[0])
 
     def values(self, what: str) -> list[float]:
         return [sample[what] for sample in self.counted if what in sample]

@@ -1,5 +1,5 @@
-"""The measuring: fresh processes, one at a time, in rounds, so that all columns meet the same
-weather.
+"""The measuring: fresh processes, one at a time, in rounds, so that what else the machine does
+disturbs all columns alike.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .column import Column, NotInstalled, interpreter
-from .figures import Figures, Key, Sample, is_calm
+from .figures import Figures, Key, Sample, is_undisturbed
 from .workloads import Workload
 
 HERE = Path(__file__).resolve().parents[1]
@@ -100,12 +100,12 @@ def measure(
 
     def needed(key: Key, most: int) -> bool:
         cell = figures.cell(*key)
-        return sum(map(is_calm, cell.samples)) < most
+        return sum(map(is_undisturbed, cell.samples)) < most
 
     def plan() -> Iterator[Collection[Key]]:
         yield from [everything & set(first)] * pace.rounds
         yield everything - set(first)
-        for _ in range(0 if pace.quick else pace.rounds):  # a cell that is never calm is left so
+        for _ in range(0 if pace.quick else pace.rounds):  # what is always disturbed is left so
             yield [key for key in everything if needed(key, pace.rounds if key in first else 1)]
         for most in range(2, 2 if pace.quick else 2 * pace.rounds):
             yield [key for key in everything if needed(key, most)]
@@ -128,14 +128,14 @@ def taken(figures: Figures, turn: Turn, python: Path, pace: Pace, best: float) -
     """Add a sample to each cell of a turn, or say why there is none."""
     before = beat()
     found, failure = samples(python, turn, pace)
-    weather = round(max(before, beat()) / best, 3)
+    slowdown = round(max(before, beat()) / best, 3)
     for key, size in zip(turn.cells, turn.sizes, strict=True):
         cell = figures.cell(*key)
         if size in found:
             version = str(found[size].pop("version", ""))
             name = turn.column.name
             figures.versions[name] = version or figures.versions.get(name, "")
-            cell.samples.append({**found[size], "weather": weather})
+            cell.samples.append({**found[size], "slowdown": slowdown})
         elif not cell.samples:
             cell.failure = failure
 

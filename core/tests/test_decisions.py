@@ -349,5 +349,5 @@ def test_a_run_without_deciding_hooks_has_no_gate():
 
     flow = workflow(["a"], ["in a", "a out"])
     started = flow.start({}, hooks=hook_manager([Listens()]))
-    assert started._loop.pool.gate is None
+    assert started._loop.pool.decisions is None
     assert run_sync(started.result()).status == "done"

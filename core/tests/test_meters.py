@@ -6,7 +6,6 @@ import asyncio
 import copy
 import pickle
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 
@@ -14,17 +13,7 @@ from axil import GraphSpec, Limits, RootGraph, SpecError
 from axil.plugin import RunUsage
 from axil.runtime.meters import Tally
 from axil_journals import MemoryJournal
-
-
-def chain(body, names="ab"):
-    graph = RootGraph("g")
-    for name in names:
-        graph.create_node(body, name=name)
-    graph.edge_from_entry(names[0], keys={})
-    for source, target in pairwise(names):
-        graph.create_edge(source, target, keys={})
-    graph.edge_to_exit(names[-1], keys={})
-    return graph.build()
+from axil_testing.specs import chain
 
 
 async def goes(ctx):
@@ -45,7 +34,7 @@ def test_a_resumed_run_counts_on_from_its_record():
             raise ConnectionError
         return {}
 
-    graph, options = chain(second), {"journal": MemoryJournal(), "run_id": "r"}
+    graph, options = chain({"a": second, "b": second}), {"journal": MemoryJournal(), "run_id": "r"}
     assert run(graph, **options).status == "failed"
     fails.append(False)
     result = run(graph, **options)

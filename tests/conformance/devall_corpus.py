@@ -29,6 +29,7 @@ from axil_context import LexicalEmbedder
 from axil_control import Replies
 from axil_files import LoadOptions, include_spec, inline_spec, load_spec
 from axil_models import Tool
+from axil_testing import JumpingClock
 
 from ..internals import internal
 
@@ -57,19 +58,6 @@ SCRIPTS: Mapping[str, Mapping[str, Any]] = {
 AGREED = "ACCEPT, APPROVE"
 """Texts that people say."""
 SKILL = "---\nname: {name}\ndescription: Does {name}.\n---\nDo it.\n"
-
-
-class JumpingClock:
-    """A clock that jumps to where somebody wants to sleep."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def now(self) -> float:
-        return self.time
-
-    async def sleep(self, seconds: float) -> None:
-        self.time += seconds
 
 
 class Embedding:

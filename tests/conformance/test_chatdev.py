@@ -28,8 +28,9 @@ from axil_agent import Scripted
 from axil_control import Replies
 from axil_files import load_spec
 from axil_models import ModelError
+from axil_testing import JumpingClock
 
-from .devall_corpus import JumpingClock, outside, registry as known
+from .devall_corpus import outside, registry as known
 from .recorded import Watch, absent, assert_same_order, cases
 
 pytestmark = absent

@@ -7,13 +7,12 @@ The files are not part of the project. Where they are not at hand, these tests a
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from axil import GraphSpec, SpecError
-from axil.plugin import SURROUNDINGS, Policy, Registry, default_registry
+from axil import SpecError
+from axil.plugin import Policy, Registry, default_registry
 from axil_files import (
     LoadOptions,
     dump_spec,
@@ -23,6 +22,7 @@ from axil_files import (
     parse_yaml,
     spec_from_document,
 )
+from axil_testing.specs import without_places
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "chatdev_yaml"
 FILES = sorted(CORPUS.rglob("*.yaml")) if CORPUS.is_dir() else []
@@ -58,16 +58,6 @@ def relative(file: Path) -> str:
     return file.relative_to(CORPUS).as_posix()
 
 
-def bare(spec: GraphSpec) -> GraphSpec:
-    return replace(
-        spec,
-        nodes=tuple(replace(node, place=None) for node in spec.nodes),
-        edges=tuple(replace(edge, place=None) for edge in spec.edges),
-        extras={key: value for key, value in spec.extras.items() if key not in SURROUNDINGS},
-        place=None,
-    )
-
-
 @pytest.mark.parametrize("file", FILES, ids=relative)
 def test_a_file_loads_or_says_what_is_wrong_with_it(file):
     expected = BROKEN.get(relative(file))
@@ -86,7 +76,7 @@ def test_a_file_loads_or_says_what_is_wrong_with_it(file):
         parse_json(json.dumps(dump_spec(spec)), "again.json"),
         LoadOptions(environment=ENVIRONMENT, registry=registry()),
     )
-    assert bare(again) == bare(spec)
+    assert without_places(again) == without_places(spec)
     assert again.digest() == spec.digest()
 
 

@@ -28,6 +28,7 @@ from axil import (
 from axil.plugin import JournalError
 from axil_control import Loop
 from axil_journals import MemoryJournal
+from axil_testing import JumpingClock
 
 from .masfactory_graphs import custom, giving
 from .recorded import Watch
@@ -36,20 +37,6 @@ from .recorded import Watch
 class Log(BaseModel):
     log: Annotated[list[str], "append"] = []
     total: Annotated[int, "sum"] = 0
-
-
-class Clock:
-    """Jumps to where somebody wants to sleep."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def now(self) -> float:
-        return self.time
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(0)
-        self.time += seconds
 
 
 class Answers:
@@ -281,7 +268,7 @@ def test_now_and_sleep_are_the_runs_clock():
     g.create_node(CustomNode, name="n", forward=wait)
     g.edge_from_entry("n", {})
     g.edge_to_exit("n", ["hours"])
-    assert g.build().invoke({}, clock=Clock())[0] == {"hours": 1.0}
+    assert g.build().invoke({}, clock=JumpingClock())[0] == {"hours": 1.0}
 
 
 def test_a_chunk_is_seen_by_who_watches_and_moves_no_token():
@@ -407,7 +394,7 @@ def test_reaching_a_limit_is_a_status_and_a_named_error(limits, says_so):
     g.edge_from_entry("a", {})
     g.create_edges([("a", "b", {}), ("b", "c", {})])
     g.edge_to_exit("c", {})
-    result = run_sync(g.build().run({}, limits=limits, clock=Clock()))
+    result = run_sync(g.build().run({}, limits=limits, clock=JumpingClock()))
     assert result.status == "limited"
     assert isinstance(result.error, LimitReached)
     with pytest.raises(LimitReached, match=says_so):

@@ -25,7 +25,7 @@ from axil import (
 )
 from axil.plugin import BodyError
 from axil_journals import MemoryJournal
-from axil_testing import VirtualClock
+from axil_testing import JumpingClock, VirtualClock
 
 from .tools import finish, flow, node
 
@@ -327,26 +327,10 @@ def test_a_run_cancelled_at_every_await_goes_on_from_its_journal_and_repeats_not
     assert 12 < turns < 499  # it was cut in many places, and in the end in none
 
 
-class Hasty:
-    """A clock on which every sleep is over at the next turn: a virtual one waits until nothing else
-    runs, and the test always does.
-    """
-
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def now(self) -> float:
-        return self.time
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(0)
-        self.time += seconds
-
-
 async def _cut(workflow: Workflow, journal: MemoryJournal, turns: int) -> Result | None:
     """Cancel the task that runs the workflow after so many turns of the loop."""
     job = asyncio.ensure_future(
-        workflow.start({}, run_id="r", journal=journal, clock=Hasty()).result()
+        workflow.start({}, run_id="r", journal=journal, clock=JumpingClock()).result()
     )
     for _ in range(turns):
         await asyncio.sleep(0)

@@ -104,7 +104,7 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
         "the file that the user named, with the words typed",
     ),
     "axil_teams/members.py": ("inline_spec", "members in a file, with the file's grants"),
-    "axil_evals/tuning/editing.py": ("load", "a loader on the file that was named"),
+    "axil_evals/tuning/parameters.py": ("load", "a loader on the file that was named"),
     "masfactory/aml/compiling.py": ("import_module", "modules that the program names"),
     "masfactory/elsewhere.py": ("import_module", "modules of this distribution, from a table"),
     "masfactory/errors.py": ("import_module", "a package of this distribution"),

@@ -13,7 +13,7 @@ from axil import ConfigError
 from axil.plugin import Grants, granted
 from axil_gemini import GeminiModel
 from axil_models import ModelError, Request, Structure, ToolSpec, file, image, on_clock
-from axil_testing.kit import JumpingClock
+from axil_testing import JumpingClock
 from axil_testing.stub import Act, Call, Stub
 
 TOOL = ToolSpec(name="add", parameters={"type": "object", "properties": {"a": {"type": "integer"}}})

@@ -101,7 +101,7 @@ _SUBJECTS = {
         "_installing": "install_advice",
         "spec.kinds": """
             COMPONENT_KINDS CONTRACT_VERSIONS KERNEL canonical_name incompatibility
-            kind_of_group
+            is_component_name kind_of_group
         """,
         "registry.registry": "Component Registry component_index default_registry use_registry",
         "settings.policy": "Policy",

@@ -234,6 +234,7 @@ from axil.spec.kinds import (
     KERNEL as KERNEL,
     canonical_name as canonical_name,
     incompatibility as incompatibility,
+    is_component_name as is_component_name,
     kind_of_group as kind_of_group,
 )
 from axil.typed.reducers import (

@@ -79,12 +79,12 @@ def forget_secrets() -> None:
         _known = ()
 
 
-def keep_password(value: str, shown: str = REDACTED) -> bool:
+def keep_password(value: str) -> bool:
     """Let ``without_secrets`` know the password in a URL or a text of connection, and not the rest
     of it; return whether there is one.
     """
     found = tuple(filter(None, _inner(str.__str__(value))))
-    _keep(found, shown)
+    _keep(found, REDACTED)
     return bool(found)
 
 

@@ -23,21 +23,7 @@ from axil_models import (
     persevere,
     retry_after_seconds,
 )
-
-
-class Clock:
-    """Time that passes only while somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-        self.waits: list[float] = []
-
-    def now(self) -> float:
-        return self.time
-
-    async def sleep(self, seconds: float) -> None:
-        self.waits.append(seconds)
-        self.time += seconds
+from axil_testing import JumpingClock
 
 
 class Broken(Exception):
@@ -52,9 +38,9 @@ def reported(error: Exception) -> ModelError | None:
 
 def tried(
     *outcomes: Any, retry: Retry | None = None, shows: int = 0
-) -> tuple[Any, Clock, list[Any]]:
+) -> tuple[Any, JumpingClock, list[Any]]:
     """Return what comes of tries that end in ``outcomes``, after showing ``shows`` chunks each."""
-    clock, chunks, left = Clock(), list[Any](), list(outcomes)
+    clock, chunks, left = JumpingClock(), list[Any](), list(outcomes)
 
     async def attempt(show: Any) -> Any:
         for number in range(shows):
@@ -187,7 +173,7 @@ def test_a_model_waits_on_the_runs_clock():
                 reported,
             )
 
-    class Far(Clock):
+    class Far(JumpingClock):
         async def sleep(self, seconds: float) -> None:
             waited.append(seconds)
             await super().sleep(seconds)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
 from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,21 +18,13 @@ import pytest
 from axil import run_sync
 from axil_chroma import ChromaMemory, ChromaRetriever
 from axil_models import ContextError, ContextQuery, Turn
+from axil_testing.members import free_port
 
 if find_spec("chromadb") is None:
     pytest.skip("chromadb cannot be installed here", allow_module_level=True)
 pytestmark = pytest.mark.skipif(
     os.environ.get("AXIL_HYPOTHESIS") != "thorough", reason="starts servers: make thorough"
 )
-
-
-def free_port() -> int:
-    """Return a free port that no program gets meanwhile that asks for any: those are higher."""
-    while True:
-        port = 10_000 + secrets.randbelow(22_000)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
 
 
 class Server:

@@ -34,7 +34,6 @@ from axil import (
 from axil.plugin import (
     ENTRY,
     EXIT,
-    SURROUNDINGS,
     CompileOptions,
     FromEnvironment,
     PluginContract,
@@ -56,6 +55,7 @@ from axil_files.loading import (
     spec_from_document,
 )
 from axil_files.writer import dump_spec
+from axil_testing.specs import without_places
 
 pytestmark = pytest.mark.usefixtures("every_component")
 
@@ -104,18 +104,6 @@ def reported(data: Any, **root: Any) -> list[str]:
 
 def arrows(spec: GraphSpec) -> list[str]:
     return [f"{edge.source}{'->' if edge.trigger else '.>'}{edge.target}" for edge in spec.edges]
-
-
-def bare(spec: GraphSpec) -> GraphSpec:
-    """Without places and surroundings: what two readings of one graph share."""
-    return replace(
-        spec,
-        nodes=tuple(replace(node, place=None) for node in spec.nodes),
-        edges=tuple(replace(edge, place=None) for edge in spec.edges),
-        extras={key: value for key, value in spec.extras.items() if key not in SURROUNDINGS},
-        place=None,
-        schema=None,
-    )
 
 
 # --------------------------------------------------------------------------------------------------
@@ -1168,7 +1156,7 @@ def test_what_is_dumped_reads_back_as_the_same_spec(data: dict[str, Any]):
     spec = spec_from_document(Document(data=data), LoadOptions(environment={}))
     text = json.dumps(dump_spec(spec))
     again = spec_from_document(parse_json(text, "again.json"), LoadOptions(environment={}))
-    assert bare(again) == bare(spec)
+    assert without_places(again) == without_places(spec)
     assert again.digest() == spec.digest()
 
 

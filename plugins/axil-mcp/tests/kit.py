@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import socket
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from axil import Result, RootGraph
+from axil_testing.members import free_port
 
 SERVERS = Path(__file__).parent / "servers"
 SDK = [sys.executable, "-W", "ignore", str(SERVERS / "various.py")]
@@ -109,15 +109,6 @@ def put_forward(seconds: float) -> None:
     loop.time = lambda: now() + seconds
 
 
-def free_port() -> int:
-    """Return a free port that no program gets meanwhile that asks for any: those are higher."""
-    while True:
-        port = 10_000 + secrets.randbelow(22_000)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-
-
 def wait_for(port: int, process: subprocess.Popen[Any]) -> None:
     """Until somebody listens. Raises: RuntimeError: the process ended, or takes too long."""
     until = time.monotonic() + 120
@@ -159,3 +150,16 @@ def children() -> set[str]:
         with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
             found.update((task / "children").read_text().split())
     return found
+
+
+def metadata_of(base: str) -> dict[str, Any]:
+    """Return what an authorization server at an address says of itself."""
+    return {
+        "issuer": base,
+        "authorization_endpoint": f"{base}/authorize",
+        "token_endpoint": f"{base}/token",
+        "registration_endpoint": f"{base}/register",
+        "response_types_supported": ["code"],
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
+    }

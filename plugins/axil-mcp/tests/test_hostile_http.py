@@ -18,8 +18,9 @@ from starlette.responses import JSONResponse, RedirectResponse, StreamingRespons
 from axil import ConfigError
 from axil_mcp import MCPServer, Unreachable
 from axil_mcp.command import _logged_in
+from axil_testing.members import free_port
 
-from .kit import free_port, until
+from .kit import metadata_of, until
 from .test_oauth import Authority, names
 
 KEY = "a-key-of-some-length"
@@ -133,16 +134,7 @@ class Evil(Authority):
 
     def about(self, request: Request) -> Any:
         self.headers.append(request.headers)
-        own = {
-            "issuer": self.base,
-            "authorization_endpoint": f"{self.base}/authorize",
-            "token_endpoint": f"{self.base}/token",
-            "registration_endpoint": f"{self.base}/register",
-            "response_types_supported": ["code"],
-            "code_challenge_methods_supported": ["S256"],
-            "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
-        }
-        return JSONResponse({**own, **self.changes})
+        return JSONResponse({**metadata_of(self.base), **self.changes})
 
     async def register(self, request: Request) -> Any:
         self.headers.append(request.headers)

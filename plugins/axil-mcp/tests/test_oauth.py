@@ -25,8 +25,9 @@ from axil_mcp import MCPServer, MCPTools, Unreachable
 from axil_mcp.command import _logged_in
 from axil_mcp.guard import HttpConfig, app_of
 from axil_mcp.serving import WorkflowServer
+from axil_testing.members import free_port
 
-from .kit import free_port, until
+from .kit import metadata_of, until
 
 TOKEN = "a-token-of-some-length"
 
@@ -49,17 +50,7 @@ class Authority:
         return JSONResponse({"resource": f"{self.base}/mcp", "authorization_servers": [self.base]})
 
     def about(self, request: Request) -> Any:
-        return JSONResponse(
-            {
-                "issuer": self.base,
-                "authorization_endpoint": f"{self.base}/authorize",
-                "token_endpoint": f"{self.base}/token",
-                "registration_endpoint": f"{self.base}/register",
-                "response_types_supported": ["code"],
-                "code_challenge_methods_supported": ["S256"],
-                "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
-            }
-        )
+        return JSONResponse(metadata_of(self.base))
 
     async def register(self, request: Request) -> Any:
         return JSONResponse({**json.loads(await request.body()), "client_id": "c"}, 201)

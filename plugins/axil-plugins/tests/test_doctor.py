@@ -100,6 +100,20 @@ def test_of_two_that_provide_a_name_none_is_preferred(world, axil):
     assert all(f'"nodes:acme.tick" = "{name}"' in fix for name, fix in fixes.items())
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "fix"),
+    [
+        ("nodes", "Acme.Tick", "Call it vendor.acme_tick."),
+        ("options", "quiet_run", "Call it command.quiet-run."),
+        ("protocols", "acme.Long_Poll", "Call it vendor.acme-long-poll."),
+    ],
+)
+def test_each_kind_has_its_own_form_of_names(world, axil, kind, name, fix):
+    world.distribution("acme-a", **{kind: {name: "m:T"}})
+    (found,) = findings(doctor(axil, "acme-a"), "name")
+    assert found["fix"] == fix
+
+
 def test_a_group_that_nothing_reads_is_found_and_the_one_that_is_meant(world, axil):
     world.distribution("acme-a", nodez={"acme.tick": "m:T"})
     (found,) = findings(doctor(axil), "group")

@@ -12,7 +12,8 @@ import pytest
 from axil import Activation, ConfigError, Context, RootGraph
 from axil_journals import Entry, MemoryJournal
 from axil_serve import Caller, RunService
-from axil_serve.app import SILENCE, _Api
+from axil_serve.api import Api
+from axil_serve.events import SILENCE
 from axil_serve.feed import MOST_CHUNKS, Feed
 from axil_serve.streams import StreamEvent
 from axil_sqlite import SqliteJournal
@@ -366,7 +367,7 @@ def test_the_events_of_a_silent_run_say_each_second_that_the_connection_is_there
                 await asyncio.sleep(0.05)
                 yield [silence]
 
-        async with aclosing(_Api(None)._frames(batches())) as frames:
+        async with aclosing(Api(None)._frames(batches())) as frames:
             async with asyncio.timeout(60):
                 return await anext(frames)
 

@@ -138,7 +138,7 @@ def test_a_check_says_what_a_run_may_use_at_most(client):
             "f.yaml",
             FLOW.replace("}", ", description: &d it}")
             + "    - {id: b, type: passthrough, description: *d}\n",
-            "aliases",
+            "",
         ),
     ],
 )

@@ -28,8 +28,8 @@ from axil_control import Loop
 from axil_journals import LocalEngine, MemoryJournal
 from axil_sqlite import SqliteJournal
 from axil_temporal import TemporalEngine
+from axil_temporal.activities import Version
 from axil_temporal.coordinator import Coordinator
-from axil_temporal.engine import _Version
 
 from . import chain
 from .conftest import Server
@@ -109,7 +109,7 @@ def test_an_activity_shows_that_it_is_alive_and_lets_the_journal_decide():
         journal, environment, beats = MemoryJournal(), ActivityEnvironment(), list[Any]()
         environment.on_heartbeat = lambda *given: beats.append(given)
         engine = TemporalEngine(journal, [flow])
-        execute = _Version(engine, flow).execute
+        execute = Version(engine, flow).execute
         async with LocalEngine(journal, loaded=0) as client, flow:
             run_id = await client.start(flow, {"to": "Ada"})
             assert await environment.run(execute, run_id, False) == ["paused", None]

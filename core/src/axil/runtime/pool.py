@@ -30,7 +30,7 @@ from axil.spec.graph import Limits
 
 if TYPE_CHECKING:
     from axil.kernel.scheduler import Scheduler
-    from axil.runtime.gate import Gate
+    from axil.runtime.decisions import FiringDecisions
     from axil.runtime.run import RunLoop
 
 log = logging.getLogger("axil")
@@ -114,7 +114,7 @@ class WorkerPool:
 
     __slots__ = (
         "_context", "_due", "_idle", "_inside", "_is_roomy", "_is_securing", "_lanes", "_many",
-        "_next", "_owner", "_recorder", "_scheduler", "announce", "broken", "executor", "gate",
+        "_next", "_owner", "_recorder", "_scheduler", "announce", "broken", "decisions", "executor",
         "is_closed_to_new", "limits", "returning", "waiting", "working",
     )  # fmt: skip
 
@@ -141,8 +141,8 @@ class WorkerPool:
         # itself, not its methods: the collector would look at three objects more of each run
         self._owner: RunLoop | type[_Ended] = owner
         self._scheduler, self._recorder = scheduler, recorder
-        self.gate: Gate | None = None
-        """The gate that decides which bodies start, and when; None: only limits do."""
+        self.decisions: FiringDecisions | None = None
+        """The decisions of plugins: which bodies start, and when; None: only limits do."""
         self._due: deque[Task] = deque()
         # due as soon as what was recorded before is safe
         self._next: deque[Task] = self._due if recorder is None else deque()
@@ -164,10 +164,10 @@ class WorkerPool:
 
     @property
     def is_busy(self) -> bool:
-        """True if any body is due, at work, or held back by the gate."""
-        if self.working or self.gate is None:
+        """True if any body is due, at work, or held back by decisions."""
+        if self.working or self.decisions is None:
             return bool(self.working)
-        return bool(self.gate.refused or any(self.waiting.values()))
+        return bool(self.decisions.refused or any(self.waiting.values()))
 
     @property
     def at_work(self) -> int:
@@ -179,13 +179,13 @@ class WorkerPool:
     def put(self, task: Task) -> None:
         """Queue a body: it is due if there is room and none waits for it."""
         lane = task.node.vertex.lane
-        if lane is None and self._is_roomy and self.gate is None:
+        if lane is None and self._is_roomy and self.decisions is None:
             self._admit(task)
             return
         if lane not in self.waiting:
             self.waiting[lane] = deque()
         self.waiting[lane].append(task)
-        if self.gate is None:
+        if self.decisions is None:
             self.admit()
         else:  # asked when all that is due is known
             self._owner.wake()
@@ -197,23 +197,24 @@ class WorkerPool:
         for task, coming_back in list(self.returning.items()):
             if not coming_back.done() and self._has_room(task.node.vertex.lane):
                 self._come_back(task)
+        decisions = self.decisions
         for lane, queue in self.waiting.items():
             while queue and self._has_room(lane):
-                due = queue.popleft() if self.gate is None else self._pass_gate(self.gate, queue)
+                due = queue.popleft() if decisions is None else self._admitted(decisions, queue)
                 if due is None:
                     break
                 self._lanes[lane] = self._lanes.get(lane, 0) + 1
                 self._admit(due)
 
-    def _pass_gate(self, gate: Gate, queue: deque[Task]) -> Task | None:
-        """Take what the gate lets start next; None: the rest is held back."""
+    def _admitted(self, decisions: FiringDecisions, queue: deque[Task]) -> Task | None:
+        """Take what decisions let start next; None: the rest is held back."""
         # a body that waits for a sub-run of its own waits for what is held back here
         is_idle = len(self.working) == len(self._inside)
-        while (taken := gate.take(queue, is_idle)) is not None:
+        while (taken := decisions.take(queue, is_idle)) is not None:
             task, outcome = taken
             if outcome is None:
                 return task
-            gate.refused.append((task, outcome))
+            decisions.refused.append((task, outcome))
             self._owner.wake()
         return None
 
@@ -370,10 +371,10 @@ class WorkerPool:
                 self._leave(task)
         for lane, queue in self.waiting.items():
             self.waiting[lane] = deque(task for task in queue if not is_dropped(task))
-            if self.gate is not None:
+            if self.decisions is not None:
                 for task in queue:
                     if is_dropped(task):
-                        self.gate.done(task)
+                        self.decisions.done(task)
 
     async def cancel_deepest(self) -> None:
         """Begin nothing more, cancel the bodies of the deepest frames, and wait until they are
@@ -416,6 +417,6 @@ class WorkerPool:
         finally:
             self._owner = _Ended
             self.announce = None
-            if self.gate is not None:
-                self.gate.close()
-                self.gate = None
+            if self.decisions is not None:
+                self.decisions.close()
+                self.decisions = None

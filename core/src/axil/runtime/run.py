@@ -397,9 +397,9 @@ class RunLoop:
             recorder,
         )
         if deciders is not None and deciders.has_firings:
-            from axil.runtime.gate import Gate
+            from axil.runtime.decisions import FiringDecisions
 
-            self.pool.gate = Gate(run_id, deciders, clock, self.wake)
+            self.pool.decisions = FiringDecisions(run_id, deciders, clock, self.wake)
         self._is_local = type(executor) is LocalExecutor
         self._is_bare = self._is_local and recorder is None
         # awaitables that inline bodies gave, until they are awaited
@@ -416,16 +416,16 @@ class RunLoop:
         while pool.broken is None:
             if pool.waiting or pool.returning:
                 pool.admit()
-            while pool.gate is not None and pool.gate.refused:
-                self._conclude(*pool.gate.refused.pop(0))
+            while pool.decisions is not None and pool.decisions.refused:
+                self._conclude(*pool.decisions.refused.pop(0))
             if self._work():
                 return
-            if pool.gate is not None:
-                pool.admit()  # what the gate holds back is asked for when all that is due is known
+            if pool.decisions is not None:
+                pool.admit()  # what is held back is asked for when all that is due is known
             if not (scheduler.is_due or pool.is_busy):
                 return
             pool.call()
-            if scheduler.is_due or (pool.gate is not None and pool.gate.refused):
+            if scheduler.is_due or (pool.decisions is not None and pool.decisions.refused):
                 await asyncio.sleep(0)
                 # what is worked out waits for what is written down, now and then
                 await self.services.kept()
@@ -465,7 +465,7 @@ class RunLoop:
                 continue
             usage.firings += 1
             node = task.node
-            if not node.quick or pool.gate is not None:
+            if not node.quick or pool.decisions is not None:
                 pool.put(task)
                 continue
             if started is not None:
@@ -578,8 +578,8 @@ class RunLoop:
         )
 
     def _announce(self, task: Task) -> None:
-        gate = self.pool.gate
-        if task in self._begun or not (gate is None or gate.begins(task)):
+        decisions = self.pool.decisions
+        if task in self._begun or not (decisions is None or decisions.begins(task)):
             return
         if self._started is not None:
             self._started(task.activation, "node")
@@ -594,8 +594,8 @@ class RunLoop:
         if error is not None:
             self._take_error(task, error)
         else:
-            if self.pool.gate is not None:
-                self.pool.gate.done(task)
+            if self.pool.decisions is not None:
+                self.pool.decisions.done(task)
             command = scheduler.finish(task, out)
         if command is not None or scheduler.is_due or scheduler.reports:
             self._work(command)
@@ -611,10 +611,10 @@ class RunLoop:
             if not scheduler.is_dropped(task):
                 self.meter.usage.firings -= 1  # it counts when it goes on
             scheduler.wait(task, self.services.all_asked(activation, pause).questions)
-        elif self.pool.gate is None or not isinstance(error, Exception):
+        elif self.pool.decisions is None or not isinstance(error, Exception):
             scheduler.fail(task, error)
         elif not scheduler.is_dropped(task):
-            outcome = self.pool.gate.after_failure(task, error)
+            outcome = self.pool.decisions.after_failure(task, error)
             if outcome is not None:
                 self._conclude(task, outcome)
                 return
@@ -626,8 +626,8 @@ class RunLoop:
 
         scheduler = self.scheduler
         self._announce(task)
-        if self.pool.gate is not None:
-            self.pool.gate.done(task)
+        if self.pool.decisions is not None:
+            self.pool.decisions.done(task)
         if isinstance(outcome, Fail):
             scheduler.fail(task, outcome.error)
             return

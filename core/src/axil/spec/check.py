@@ -16,10 +16,9 @@ V = TypeVar("V", bound=Hashable)
 
 def check(spec: GraphSpec) -> list[Problem]:
     """Return all problems of one graph's structure. Cost: O(nodes + edges)."""
-    found: list[Problem] = []
+    found = list(_names(spec))
     ids = [node.id for node in spec.nodes]
     known = set(ids)
-    found.extend(_names(spec))
     starts, stops = known | {ENTRY}, known | {EXIT}
     sound = [e for e in spec.edges if e.source in starts and e.target in stops]
     if len(sound) < len(spec.edges) or spec.cycle_limits:
@@ -95,15 +94,8 @@ def _duplicates(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
 
     seen: set[tuple[object, ...]] = set()
     for edge in edges:
-        key = (
-            edge.source,
-            edge.target,
-            edge.group,
-            edge.router,
-            edge.trigger,
-            None if edge.condition is None else said(edge.condition),
-            None if edge.process is None else said(edge.process),
-        )
+        ways = (edge.source, edge.target, edge.group, edge.router, edge.trigger)
+        key = (*ways, said(edge.condition), said(edge.process))
         if key in seen:
             yield Problem(
                 "AX106",
@@ -190,13 +182,8 @@ def _reach(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
             message = "no edge leads to it or from it."
             yield Problem("AX112", node.where, message, "Connect it, or remove it.")
         elif node.id not in reached:
-            yield Problem(
-                "AX113",
-                node.where,
-                "no start node leads to it, so it never fires.",
-                "",
-                severity="warning",
-            )
+            message = "no start node leads to it, so it never fires."
+            yield Problem("AX113", node.where, message, "", severity="warning")
 
 
 def shortest_path(after: Callable[[V], Iterable[V]], start: V, goal: V) -> list[V] | None:

@@ -54,9 +54,7 @@ renamed class. Another package may have such a table, too.
 _TOO_DEEP = 200
 _EARLIER_DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "GraphSpec": {"flow": "carried"},
-    "Limits": {
-        "estimate": {"characters_per_token": 4.0, "output_tokens": 1000},
-    },
+    "Limits": {"estimate": {"characters_per_token": 4.0, "output_tokens": 1000}},
 }
 """Earlier default values of fields, in digests of recorded runs."""
 _UNCOUNTED = ("place", "made", "migrations", "meet")
@@ -65,11 +63,8 @@ _UNCOUNTED = ("place", "made", "migrations", "meet")
 
 def _plain(value: object, depth: int, inner: Mapping[int, str]) -> Any:
     if depth > _TOO_DEEP:
-        raise SpecError(
-            Problem(
-                "AX110", "", f"nested deeper than {_TOO_DEEP} levels.", "Flatten the configuration."
-            )
-        )
+        message = f"nested deeper than {_TOO_DEEP} levels."
+        raise SpecError(Problem("AX110", "", message, "Flatten the configuration."))
     if isinstance(value, FromEnvironment):
         return value.template
     if id(value) in inner:

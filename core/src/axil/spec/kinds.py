@@ -56,11 +56,26 @@ MANIFEST: Final = "plugin"
 """``axil.plugin``: distribution → the package that holds its ``axil-plugin.json``."""
 _GROUP: Final = re.compile(r"axil\.(?P<kind>[a-z_]+)(?:\.v(?P<major>[1-9]\d*))?")
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)")
+_NAMES: Final[Mapping[str, str]] = {
+    "options": r"[a-z]+\.[a-z][a-z0-9-]*",
+    "protocols": r"[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)?",
+}
+"""Kinds whose names are written as options and paths are: with hyphens."""
 
 
 def canonical_name(distribution: str) -> str:
     """Return a distribution's name in one spelling: ``Axil_Files`` is ``axil-files``."""
     return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def is_component_name(kind: str, name: str) -> bool:
+    """Return whether a distribution may call a component so: lower case, the vendor before a dot.
+
+    >>> is_component_name("nodes", "acme.shout"), is_component_name("nodes", "Shout")
+    (True, False)
+    """
+    form = _NAMES.get(kind, r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?")
+    return re.fullmatch(form, name) is not None
 
 
 def kind_of_group(group: str) -> tuple[str, int]:

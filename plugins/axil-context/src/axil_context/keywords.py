@@ -79,16 +79,16 @@ class FactMemoryKeywords(TypedDict, total=False):
     active: bool
     """The model may ask it."""
 
-    index: IndexLike
-    """What keeps and searches them: chroma_memory, file_memory, {type: …}, or an object with put
-    and delete.
-    """
-
     namespace: Sequence[Owner]
     """Kept apart for each: run, session, agent, user."""
 
     user_field: str
     """The attribute or input that holds the user's name."""
+
+    index: IndexLike
+    """What keeps and searches them: chroma_memory, file_memory, {type: …}, or an object with put
+    and delete.
+    """
 
     candidates: int
     """Known facts that the model is shown, the nearest."""
@@ -115,17 +115,17 @@ class FileMemoryKeywords(TypedDict, total=False):
     active: bool
     """The model may ask it."""
 
-    path: WritePath
-    """The file of JSON lines; made when the first thing is remembered."""
-
-    index: IndexLike
-    """What searches it: keyword, vector, {type: …}, or an object with put and delete."""
-
     namespace: Sequence[Owner]
     """Kept apart for each: run, session, agent, user."""
 
     user_field: str
     """The attribute or input that holds the user's name."""
+
+    path: WritePath
+    """The file of JSON lines; made when the first thing is remembered."""
+
+    index: IndexLike
+    """What searches it: keyword, vector, {type: …}, or an object with put and delete."""
 
     remember: Literal["turn", "reply"]
     """The reply, or the task and the reply."""

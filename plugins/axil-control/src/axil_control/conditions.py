@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Final, Self
+from typing import Annotated, Final, Self
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, Field, field_validator, model_validator
 
 from axil.plugin import FAILED_CODE, EdgeInput, PatternText, compile_pattern, refers_to
 from axil_control.expression import Expression
 from axil_control.named import as_condition, component
 from axil_control.patterns import PatternConfig
 
+
+def _readable(text: str) -> str:
+    Expression(text)
+    return text
+
+
+ExpressionText = Annotated[str, AfterValidator(_readable)]
+"""A setting that holds an expression."""
 FAILED: Final = FAILED_CODE
 """The beginning of the text of a failed ``python`` node."""
 
@@ -168,15 +176,9 @@ class Stated:
     class Config(BaseModel, extra="forbid", frozen=True):
         """The expression that must hold."""
 
-        expression: str = Field(
+        expression: ExpressionText = Field(
             description='For example: message.score >= 7 and "draft" not in text'
         )
-
-        @field_validator("expression")
-        @classmethod
-        def _can_be_read(cls, text: str) -> str:
-            Expression(text)
-            return text
 
     def __init__(self, config: Config) -> None:
         self.config = config

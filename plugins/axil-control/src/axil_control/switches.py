@@ -29,6 +29,7 @@ from axil.plugin import (
     with_article,
     without_views,
 )
+from axil_control.conditions import ExpressionText
 from axil_control.errors import BindingError
 from axil_control.expression import Expression
 from axil_control.messages import forwarded
@@ -347,7 +348,7 @@ class Router:
     class Config(BaseModel, extra="forbid", frozen=True):
         """The place of the names."""
 
-        by: str = Field(
+        by: ExpressionText = Field(
             description="An expression whose value names targets, for example: message.next"
         )
         names: dict[str, str | list[str]] = Field(
@@ -359,12 +360,6 @@ class Router:
             description="The target where the value is missing or empty; "
             "without it that is an error.",
         )
-
-        @field_validator("by")
-        @classmethod
-        def _can_be_read(cls, text: str) -> str:
-            Expression(text)
-            return text
 
     def __init__(self, config: Config) -> None:
         self.config = config

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,7 @@ import yaml
 
 from axil_agent import models_through
 from axil_evals import LEVEL, Case, Dataset, Search, Tuned, TuneError, parameters, tune, weigh
-from axil_evals.tuning.editing import edited, parsed
-from axil_evals.tuning.parameters import ends
+from axil_evals.tuning.parameters import data_of, ends
 from axil_evals.tuning.search import split
 from axil_files import load
 from axil_journals import MemoryJournal
@@ -80,60 +78,12 @@ def opened(text: str):
     return load("flow.yaml", texts={"flow.yaml": text})
 
 
-# ------------------------------------------------------------------ edits of files
+# ------------------------------------------------------------------ what a file has
 
 
-@pytest.mark.parametrize(
-    ("keys", "value", "line"),
-    [
-        (("instructions",), "Be: brief.", "        instructions: 'Be: brief.'   # short"),
-        (("model",), {"type": "x", "n": [1]}, "        model: {type: x, n: [1]}   # in place"),
-        (("model", "name"), "a\nb", '        model: {type: scripted, name: "a\\nb"}   # in place'),
-        (("max_turns",), 5, "        max_turns: 5"),
-        (("max_turns",), "a\n\n b", "        max_turns: |-\n          a\n\n           b"),
-        (("role_name",), "Ann", "        role_name: Ann\n        model: {"),
-        (("role_name",), "1e5", '        role_name: "1e5"\n        model: {'),
-    ],
-)  # fmt: skip
-def test_an_edit_changes_its_value_and_nothing_else(keys, value, line):
-    place = ("graph", "nodes", 0, "config")
-    new = edited(FLOW, "flow.yaml", {(*place, *keys): value})
-    assert line in new
-    kept = [each for each in FLOW.splitlines() if not each.strip().startswith(str(keys[0]))]
-    assert [each for each in kept if each in new.splitlines()] == kept
-    data = yaml.safe_load(new)
-    for key in (*place, *keys):
-        data = data[key]
-    assert data == value
-
-
-def test_texts_of_several_lines_and_collections_are_replaced_as_a_whole():
-    text = textwrap.dedent("""\
-        a: |
-          one
-          two
-
-        # of b
-        b:
-          - x   # one
-          - y
-        # behind
-        c: 3
-        """)
-    new = edited(text, "f.yaml", {("a",): "uno\ndue", ("b",): [1]})
-    assert new == "a: |-\n  uno\n  due\n\n# of b\nb: [1]\n# behind\nc: 3\n"
-    assert parsed(edited('{"a": 1}', "f.json", {("b", "c"): 2}), "f.json") == {
-        "a": 1,
-        "b": {"c": 2},
-    }
-
-
-def test_a_value_that_stands_at_several_places_is_not_edited():
-    text = "a: &one {x: 1}\nb: *one\n"
+def test_a_file_that_is_neither_yaml_nor_json_is_not_tuned():
     with pytest.raises(TuneError, match="AX985"):
-        edited(text, "f.yaml", {("b", "x"): 2})
-    with pytest.raises(TuneError, match="AX985"):
-        edited("a: 1", "f.toml", {("a",): 2})
+        data_of("a = 1", "f.toml")
 
 
 def test_parameters_have_the_names_of_their_nodes():
@@ -196,7 +146,7 @@ def test_own_tries_and_changes_that_help_together_are_combined():
         "answer.instructions = Name in capitals.",
         "answer.model_settings.temperature = 0.5",
     ]
-    assert "        model_settings: {temperature: 0.5}\n        model: " in found.text
+    assert "        max_turns: 3\n        model_settings: {temperature: 0.5}\n" in found.text
     assert any("no_such_setting" in note for note in found.notes)
     with pytest.raises(TuneError, match=r'AX986.*Did you mean "answer"'):
         tuned(model, Search(budget=1, tries=[{"node": "anwser", "key": "k", "values": []}]))

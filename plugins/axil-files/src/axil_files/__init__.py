@@ -17,6 +17,7 @@ _SUBJECTS = {
         "durations": "format_duration parse_duration",
         "format": "is_version_0 notes_field workflow_schema",
         "functions": "with_functions",
+        "graph_edits": "edit_text graph_items written_names",
         "loading": """
             LoadOptions include_spec inline_spec like_file load_spec
             parse_workflow spec_from_document
@@ -26,10 +27,11 @@ _SUBJECTS = {
         "needs": "AnyVariable dependencies_of",
         "writer": "dump_spec",
         "templates": "match_path",
+        "text_edits": "EditError",
     },
     "Workflow files": {
         "yaml_loader": "parse_yaml",
-        "yaml_writer": "YamlWriter dump_yaml",
+        "yaml_writer": "dump_yaml",
     },
 }
 

@@ -23,6 +23,11 @@ from axil_files.format import (
     workflow_schema as workflow_schema,
 )
 from axil_files.functions import with_functions as with_functions
+from axil_files.graph_edits import (
+    edit_text as edit_text,
+    graph_items as graph_items,
+    written_names as written_names,
+)
 from axil_files.loading import (
     LoadOptions as LoadOptions,
     include_spec as include_spec,
@@ -36,7 +41,8 @@ from axil_files.needs import AnyVariable as AnyVariable, dependencies_of as depe
 from axil_files.options import FileOptions as FileOptions, ReadingOptions as ReadingOptions
 from axil_files.python import PythonTarget as PythonTarget, python_target as python_target
 from axil_files.templates import match_path as match_path
+from axil_files.text_edits import EditError as EditError
 from axil_files.workflows import load as load
 from axil_files.writer import dump_spec as dump_spec
 from axil_files.yaml_loader import parse_yaml as parse_yaml
-from axil_files.yaml_writer import YamlWriter as YamlWriter, dump_yaml as dump_yaml
+from axil_files.yaml_writer import dump_yaml as dump_yaml

@@ -52,18 +52,17 @@ from axil.plugin import (
 from axil_files.documents import (
     MAX_SIZE,
     MAX_VALUES,
-    PLACEHOLDER,
     Document,
     KeyPath,
     check_document,
     document_error,
-    resolve,
     too_large,
 )
 from axil_files.format import WHOLE, Shapes, is_version_0
 from axil_files.keys import literal_keys
 from axil_files.reader import Reader
 from axil_files.templates import expand
+from axil_files.variables import PLACEHOLDER, resolve
 
 MOST_INCLUDED = 16
 """The depth to which files may include files."""

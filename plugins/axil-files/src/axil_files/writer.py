@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from axil import ComponentRef, EdgeSpec, GraphSpec, Limits, NodeSpec, Problem, SpecError
 from axil.plugin import SURROUNDINGS, FromEnvironment
-from axil_files.documents import PLACEHOLDER
+from axil_files.variables import PLACEHOLDER
 
 _ROOT: Final = frozenset({"version"})
 """Keys of ``extras`` that stand outside the graph."""

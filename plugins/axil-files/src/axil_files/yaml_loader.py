@@ -47,7 +47,7 @@ _SPECIAL: Final = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"
 _MERGE: Final = "<<"
 
 # libyaml is some ten times faster; its events are the same.
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Made(NamedTuple):
@@ -128,7 +128,7 @@ class _Builder:
 
     def __init__(self, text: str, name: str) -> None:
         self._name = name
-        self._loader: Any = _LOADER(text)
+        self._loader: Any = LOADER(text)
         self._anchors: dict[str, _Made | None] = {}
         self._count = 0
         self._aliased = False

@@ -23,7 +23,7 @@ from axil_files import LoadOptions, parse_yaml, spec_from_document, yaml_loader 
 def either_parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test runs with both of PyYAML's parsers: which one is there is not ours to say."""
     if request.param == "pure":
-        monkeypatch.setattr(loader, "_LOADER", yaml.SafeLoader)
+        monkeypatch.setattr(loader, "LOADER", yaml.SafeLoader)
     elif not yaml.__with_libyaml__:
         pytest.skip("PyYAML was built without libyaml")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 from axil_importers.imported import Finding, Imported, Status
 
@@ -86,6 +86,14 @@ class Draft:
         self._steps: list[Step] = [] if outer is None else outer._steps
         self._names: set[str] = set()
         self._fields: dict[tuple[str, ...], str] = {} if outer is None else outer._fields
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], name: str) -> Self:
+        """Return the draft of a document with, perhaps, its name and its description."""
+        made = cls(str(given.get("name") or name))
+        if given.get("description"):
+            made.notes.append(str(given["description"]))
+        return made
 
     def step(self, place: str, kind: str) -> Step:
         """Begin with a part of the source."""

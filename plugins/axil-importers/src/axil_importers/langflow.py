@@ -62,9 +62,7 @@ class Langflow:
             fault = "the file has no data with nodes and edges."
             raise ImportProblem("AX988", fault, "Export the flow again.")
         given = cast("Data", document)
-        draft = Draft(str(given.get("name") or name))
-        if given.get("description"):
-            draft.notes.append(str(given["description"]))
+        draft = Draft.of(given, name)
         with damaged(draft):
             return _Flow(cast("Data", given["data"]), draft).imported()
 

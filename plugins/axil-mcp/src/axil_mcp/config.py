@@ -273,9 +273,7 @@ def split(
     return server, decode_config(part, dict(settings), where)
 
 
-def secrets_of(
-    given: Mapping[str, Secret], where: str, environment: Mapping[str, str] | None = None
-) -> dict[str, str]:
+def secrets_of(given: Mapping[str, Secret], where: str) -> dict[str, str]:
     """Return the values.
 
     Raises: ConfigError (AX134, AX994): one is not set; all missing ones are named.
@@ -284,7 +282,7 @@ def secrets_of(
     problems: list[Any] = []
     for name, secret in given.items():
         try:
-            found = secret.resolve(environment, f"{where}, {name}", for_run=True)
+            found = secret.resolve(None, f"{where}, {name}", for_run=True)
             values[name] = found.get_secret_value()
         except ConfigError as error:
             problems += error.problems
@@ -301,17 +299,16 @@ _NEEDED_WINDOWS = (
 )  # fmt: skip
 
 
-def environment_of(server: MCPServer, around: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment_of(server: MCPServer) -> dict[str, str]:
     """Return what a program sees of the environment: what it needs, and what its settings name."""
-    outside = os.environ if around is None else around
     needed = _NEEDED_WINDOWS if os.name == "nt" else _NEEDED
     # A value that begins so is a function that a shell exported.
     passed = {
-        name: outside[name]
+        name: value
         for name in needed
-        if name in outside and not outside[name].startswith("()")
+        if (value := os.environ.get(name)) is not None and not value.startswith("()")
     }
-    return {**passed, **secrets_of(server.env, f"{server.place}, env", around)}
+    return {**passed, **secrets_of(server.env, f"{server.place}, env")}
 
 
 def _any(patterns: tuple[str, ...], name: str) -> bool:

@@ -65,12 +65,13 @@ _SUBJECTS = {
         """,
         "rerankers": "Reranker scores_of",
         "retries": "Clock Retry Showing on_clock persevere retry_after_seconds",
-        "services": """
-            BrokenOff Malformed Modality Remote RemoteModelConfig Service
-            ServiceConfig Usual parameters_of_sdk reading_reply sdk_arguments
-            service_config structure_prompt unsendable valid_text
+        "sending": """
+            parameters_of_sdk sdk_arguments structure_prompt unsendable valid_text
             with_instruction
         """,
+        "service_configs": "Modality RemoteModelConfig ServiceConfig service_config",
+        "service_errors": "BrokenOff Malformed reading_reply",
+        "services": "Remote Service Usual",
         "settings": "checked_settings",
         "shapes": "held_tools",
         "skills": "LARGEST_SKILL_BYTES SKILL_FILE Skill",

@@ -166,24 +166,26 @@ from axil_models.retries import (
     persevere as persevere,
     retry_after_seconds as retry_after_seconds,
 )
-from axil_models.services import (
-    BrokenOff as BrokenOff,
-    Malformed as Malformed,
-    Modality as Modality,
-    Remote as Remote,
-    RemoteModelConfig as RemoteModelConfig,
-    Service as Service,
-    ServiceConfig as ServiceConfig,
-    Usual as Usual,
+from axil_models.sending import (
     parameters_of_sdk as parameters_of_sdk,
-    reading_reply as reading_reply,
     sdk_arguments as sdk_arguments,
-    service_config as service_config,
     structure_prompt as structure_prompt,
     unsendable as unsendable,
     valid_text as valid_text,
     with_instruction as with_instruction,
 )
+from axil_models.service_configs import (
+    Modality as Modality,
+    RemoteModelConfig as RemoteModelConfig,
+    ServiceConfig as ServiceConfig,
+    service_config as service_config,
+)
+from axil_models.service_errors import (
+    BrokenOff as BrokenOff,
+    Malformed as Malformed,
+    reading_reply as reading_reply,
+)
+from axil_models.services import Remote as Remote, Service as Service, Usual as Usual
 from axil_models.settings import checked_settings as checked_settings
 from axil_models.shapes import held_tools as held_tools
 from axil_models.skills import (

@@ -29,7 +29,8 @@ from axil_models.batch_file import BatchFile, Submitted
 from axil_models.errors import ModelError
 from axil_models.requests import Emit, Reply
 from axil_models.retries import Showing, persevere
-from axil_models.services import BrokenOff, Malformed, Service, reading_reply
+from axil_models.service_errors import BrokenOff, Malformed, reading_reply
+from axil_models.services import Service
 
 Outcome = Mapping[str, object] | ModelError
 """The reply of a service to one request, in one piece, or what it failed with."""

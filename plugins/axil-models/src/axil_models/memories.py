@@ -148,7 +148,7 @@ def turn_block(
     return ContextBlock(text, uri, turn_id(turn), metadata=metadata)
 
 
-def turn_of(key: str, value: str, query: ContextQuery | None = None) -> Turn:
+def turn_of(key: str, value: str) -> Turn:
     """Return the turn that ``insert(key, value)`` tells of."""
     try:
         report: object = json.loads(key)
@@ -165,7 +165,7 @@ def turn_of(key: str, value: str, query: ContextQuery | None = None) -> Turn:
         text = as_text(fields) if fields else ""
     number: object = given.get("turn")
     return Turn(
-        query=query or ContextQuery(text, fields),
+        query=ContextQuery(text, fields),
         reply=value,
         role_name=str(given.get("role_name") or ""),
         number=number if isinstance(number, int) else 1,

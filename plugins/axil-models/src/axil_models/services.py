@@ -1,4 +1,4 @@
-"""The shared parts of adapters for remote models: address, key, time limits, meaning of errors.
+"""The shared parts of adapters for remote models: address, key, meaning of errors.
 
 No SDK is imported here.
 """
@@ -8,38 +8,33 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from types import NoneType
-from typing import Any, Generic, Literal, Self, TypeVar, cast, get_args
+from typing import Any, Generic, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
-
-from axil import AxilError, ConfigError, Problem
-from axil.plugin import (
-    Address,
-    Message,
-    Secret,
-    current_grants,
-    decode_config,
-    keep_secret,
-    note_own,
-    signature_of,
-)
+from axil import ConfigError, Problem
+from axil.plugin import current_grants, keep_secret, note_own
 from axil_models.clients import Clients
-from axil_models.errors import ModelError, PartError
-from axil_models.parts import part_label
-from axil_models.prices import Prices
-from axil_models.requests import Emit, Request, Structure
+from axil_models.errors import ModelError
+from axil_models.requests import Emit
 from axil_models.retries import Retry, Showing, persevere, retry_after_seconds
-from axil_models.settings import COMMON, checked_settings
+from axil_models.service_configs import ServiceConfig
+from axil_models.service_errors import (
+    BrokenOff,
+    Malformed,
+    ended,
+    entry_in,
+    error_in,
+    is_of_kind,
+    is_page,
+    said_in,
+    wait_in,
+)
 
 C = TypeVar("C")
 T = TypeVar("T")
 
-Modality = Literal["text", "image", "file", "audio"]
 
 _LONGEST = 600
 _SHORT_KEY = 8
@@ -54,142 +49,7 @@ _TRANSIENT = frozenset(
 )
 _POOR = frozenset({"insufficient_quota", "exceeded_current_quota_error"})
 """Codes and types of errors that say that there is no money left."""
-_SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
 _WEB_PAGE = "It is the address of an API: it often ends in /v1."
-
-
-class ServiceConfig(BaseModel):
-    """The address of a service, and how it is called."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str = Field(min_length=1, description="The model's name, as the service calls it.")
-    api_key: Secret | None = Field(
-        default=None,
-        description="The key: {env: NAME} or ${NAME}; without it the usual variable's.",
-        json_schema_extra={"x-axil-usual": True},
-    )
-    base_url: Address | None = Field(
-        default=None,
-        description="Where the service is; without it its usual place.",
-    )
-    headers: dict[str, str] = Field(
-        default_factory=dict[str, str], description="Further headers of every request."
-    )
-    timeout_seconds: float = Field(
-        default=600, gt=0, description="The longest silence, before a reply and within it."
-    )
-    connect_timeout_seconds: float = Field(
-        default=10, gt=0, description="How long a connection may take to be made."
-    )
-    retry: Retry = Field(default=Retry(), description="When it is asked again.")
-
-    @field_validator("base_url")
-    @classmethod
-    def _is_a_url(cls, given: str | None) -> str | None:
-        if given:
-            parts = urlsplit(given)
-            if parts.scheme not in ("http", "https") or not parts.hostname:
-                raise ValueError("expected a URL as https://host/v1")
-        return given or None
-
-
-class RemoteModelConfig(ServiceConfig):
-    """A model of a service."""
-
-    settings: dict[str, Any] = Field(
-        default_factory=dict[str, Any],
-        description="Settings of every request: temperature, …; null leaves one out.",
-    )
-    modalities: tuple[Modality, ...] | None = Field(
-        default=None, description="The kinds of input; without it all that the API can carry."
-    )
-    prices: Prices | None = Field(
-        default=None,
-        description="The prices of a million tokens: {input, output, cached, cache_write}.",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _has_settings_inside(cls, given: object) -> object:
-        outside = [name for name in COMMON if isinstance(given, Mapping) and name in given]
-        if name := next((each for each in outside if each not in cls.model_fields), ""):
-            raise ValueError(f"{name} is a setting of requests; write settings: {{{name}: …}}")
-        return cast("object", given)
-
-    @field_validator("settings")
-    @classmethod
-    def _in_range(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        checked_settings(settings, "settings")
-        return settings
-
-    def settings_for(self, request: Request, refused: Mapping[str, str]) -> dict[str, Any]:
-        """Return the settings of one request.
-
-        Raises: ConfigError (AX806): one is in ``refused``, which says what to do instead.
-        """
-        settings = {**self.settings, **request.settings}
-        for name in sorted(refused.keys() & settings.keys()):
-            message, hint = "this setting cannot be used here.", refused[name] or "Remove it."
-            raise ConfigError(Problem("AX806", f"settings.{name}", message, hint))
-        if not request.tools:
-            for name in ("tool_choice", "parallel_tool_calls"):
-                settings.pop(name, None)
-        return settings
-
-
-Config = TypeVar("Config", bound=ServiceConfig)
-
-
-def service_config(
-    kind: type[Config],
-    name: object,
-    api_key: object,
-    base_url: str | None,
-    more: Mapping[str, object],
-) -> Config:
-    """Make a config from a constructor's arguments: a config, or its entries, three by position;
-    MASFactory's ``model_name`` (or ``model``) and ``invoke_settings`` too.
-
-    Raises: ConfigError: all that is wrong with it.
-    """
-    if isinstance(name, kind):
-        return name
-    given = dict(more)
-    settings = given.pop("invoke_settings", None)
-    if given.get("settings") is None:
-        given["settings"] = settings
-    name = name or given.pop("model_name", None) or given.pop("model", None)
-    data = {"name": name, "api_key": api_key, "base_url": base_url, **given}
-    kept = {k: v for k, v in data.items() if v is not None or _means_none(kind, k)}
-    return decode_config(kind, kept)
-
-
-def _means_none(kind: type[BaseModel], name: str) -> bool:
-    """Return whether None is a value of a setting, and not its default."""
-    field = kind.model_fields.get(name)
-    return (
-        field is not None and field.default is not None and NoneType in get_args(field.annotation)
-    )
-
-
-class BrokenOff(Exception):
-    """The reply ended before its end."""
-
-
-class Malformed(Exception):
-    """The reply has another form than its API."""
-
-
-@contextmanager
-def reading_reply() -> Generator[None]:
-    """Raise ``Malformed`` where reading fails, since a reply has another form than its API."""
-    try:
-        yield
-    except (AxilError, json.JSONDecodeError, UnicodeError):
-        raise
-    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise Malformed(f"{type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -426,7 +286,7 @@ class Service(Generic[C]):
 
     def checked(self, headers: Mapping[str, str]) -> None:
         """Raises: ModelError (AX660): the answer is a web page; it is not asked for again."""
-        if _is_page(headers):
+        if is_page(headers):
             message = f"{self.address} sent a web page, and no reply of a model."
             hint = f"Check base_url ({self._shown_url}). {_WEB_PAGE}"
             raise ModelError(message, transient=False, hint=hint)
@@ -438,7 +298,7 @@ class Service(Generic[C]):
         Raises: ModelError: it is an error; Malformed: it is no reply.
         """
         self.checked(response.headers)
-        if not _is_of_kind(response.headers, "application/json"):
+        if not is_of_kind(response.headers, "application/json"):
             return None
         body = json.loads(await response.aread())
         if not isinstance(body, Mapping):
@@ -451,16 +311,16 @@ class Service(Generic[C]):
     def refused(self, status: int, body: object, headers: Mapping[str, str] | None) -> ModelError:
         """Return the error of an answer with an error's status and this body."""
         error, transient = error_in(body), None
-        no_money = not _POOR.isdisjoint(str(_entry(error, key)) for key in ("code", "type"))
+        no_money = not _POOR.isdisjoint(str(entry_in(error, key)) for key in ("code", "type"))
         if no_money or (headers is not None and headers.get("x-should-retry") == "false"):
             transient = False
-        page = headers is not None and _is_page(headers)
+        page = headers is not None and is_page(headers)
         said = "a web page." if page else ended(self.clean(said_in(error)))
         wait = retry_after_seconds(headers)
         return ModelError(
             f"{self.address} answered {status}: {said}",
             status=status,
-            retry_after_seconds=_wait_in(error) if wait is None else wait,
+            retry_after_seconds=wait_in(error) if wait is None else wait,
             transient=transient,
             hint=self._hint(status) or (f"Check base_url. {_WEB_PAGE}" if page else ""),
         )
@@ -470,8 +330,8 @@ class Service(Generic[C]):
         with ``message``, ``type``, ``code``.
         """
         error = error_in(body)
-        code = str(_entry(error, "code"))
-        words = {code, str(_entry(error, "type"))}
+        code = str(entry_in(error, "code"))
+        words = {code, str(entry_in(error, "type"))}
         message = f"{self.address} failed in the middle: {ended(self.clean(said_in(error)))}"
         if code.isdigit() and 400 <= int(code) <= 599:
             return ModelError(message, status=int(code))
@@ -498,116 +358,6 @@ class Service(Generic[C]):
                 return True
             error, seen = error.__cause__ or error.__context__, seen + 1
         return False
-
-
-def error_in(body: object) -> object:
-    """Return the error in the body of an answer, however the service wraps it.
-
-    >>> error_in([{"error": {"message": "slow down"}}])
-    {'message': 'slow down'}
-    """
-    listed = cast("list[object]", body) if isinstance(body, list) else [body]
-    error = listed[0] if len(listed) == 1 else listed  # Google's
-    return _entry(error, "error") or error
-
-
-def said_in(error: object) -> object:
-    """Return the message in an error, under ``message``, ``detail`` or ``error``, also nested."""
-    for name in ("message", "detail", "error"):
-        if inner := _entry(error, name):
-            return said_in(inner)
-    return error
-
-
-def ended(text: str) -> str:
-    """Return a text with an end, so that a hint may follow it.
-
-    >>> ended("slow down"), ended("Why? ")
-    ('slow down.', 'Why?')
-    """
-    text = text.rstrip()
-    return text if text.endswith((".", "!", "?", "…", "。")) else f"{text}."
-
-
-def _wait_in(error: object) -> float | None:
-    """Return how long an error asks to wait in its body: ``retryDelay`` of Google, the headers that
-    OpenRouter has there; None: it does not say.
-    """
-    details = _entry(error, "details")
-    for hint in cast("list[object]", details) if isinstance(details, list) else ():
-        if found := _SECONDS.fullmatch(str(_entry(hint, "retryDelay"))):
-            return float(found[1])
-    headers = _entry(_entry(error, "metadata"), "headers")
-    if not isinstance(headers, Mapping):
-        return None
-    given = cast("Mapping[object, object]", headers).items()
-    return retry_after_seconds({str(name).lower(): str(value) for name, value in given})
-
-
-def _entry(data: object, name: str) -> object:
-    return cast("Mapping[str, object]", data).get(name) if isinstance(data, Mapping) else None
-
-
-def _is_page(headers: Mapping[str, str]) -> bool:
-    return _is_of_kind(headers, "text/html", "application/xhtml+xml")
-
-
-def _is_of_kind(headers: Mapping[str, str], *kinds: str) -> bool:
-    return headers.get("content-type", "").partition(";")[0].strip().lower() in kinds
-
-
-def sdk_arguments(settings: Mapping[str, object], known: frozenset[str]) -> dict[str, Any]:
-    """Return settings as arguments of the SDK: what it has no argument for goes into the body; None
-    leaves one out.
-    """
-    given = {name: value for name, value in settings.items() if value is not None}
-    strange = {name: given.pop(name) for name in list(given) if name not in known}
-    if strange:
-        given["extra_body"] = {**strange, **cast("dict[str, Any]", given.get("extra_body") or {})}
-    return given
-
-
-def parameters_of_sdk(method: Callable[..., object]) -> frozenset[str]:
-    """Return the arguments that a method of the SDK has."""
-    return frozenset(signature_of(method).parameters) - {"self"}
-
-
-def structure_prompt(structure: Structure) -> str:
-    """Return the prompt for a model that can be held to a structure in no other way."""
-    shown = json.dumps(structure.schema, ensure_ascii=False)
-    return f"Answer with one JSON object and nothing else. It has to fit this JSON Schema:\n{shown}"
-
-
-def with_instruction(messages: list[Message], meaning: str) -> list[Message]:
-    """Return the messages, with ``meaning`` behind the system's."""
-    if not meaning:
-        return messages
-    if messages and messages[0].get("role") == "system":
-        content = f"{messages[0].get('content') or ''}\n\n{meaning}"
-        return [{**messages[0], "content": content}, *messages[1:]]
-    return [{"role": "system", "content": meaning}, *messages]
-
-
-def valid_text(text: str) -> str:
-    """Return a text that can be written as UTF-8: lone surrogates become question marks.
-
-    >>> valid_text("a\\ud800b")
-    'a?b'
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
-
-
-def unsendable(part: Mapping[str, object], api: str) -> PartError:
-    """Return the error of a part that cannot be sent in the way in which it is given."""
-    source = next((key for key in ("url", "file_id", "data") if part.get(key)), "path")
-    hint = "Give it in another way."
-    if source == "path":
-        hint = "Let an agent send it: it reads paths in the workspace of the run."
-    return PartError("AX801", f"{api} cannot be sent {part_label(part)} by its {source}.", hint)
 
 
 class Remote:

@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict
-from itertools import pairwise
 
 import pytest
 
-from axil import GraphSpec, Limits, Result, RootGraph, SpecError
+from axil import GraphSpec, Limits, Result, SpecError
 from axil.plugin import RunUsage
 from axil_journals import MemoryJournal
 from axil_models import Budget, Estimator, Price, Pricing
 from axil_models.budget.meter import BudgetMeter
+from axil_testing.specs import chain
 
 PRICING = Pricing(
     models={"a": Price(input=1, output=2), "b": Price(input=1, output=2, cached=0.5)},
     unknown=Price(input=3, output=4),
 )
-
-
-def chain(body, names="a"):
-    graph = RootGraph("g")
-    for name in names:
-        graph.create_node(body, name=name)
-    graph.edge_from_entry(names[0], keys={})
-    for source, target in pairwise(names):
-        graph.create_edge(source, target, keys={})
-    graph.edge_to_exit(names[-1], keys={})
-    return graph.build()
 
 
 def run(graph, **options):
@@ -43,13 +32,13 @@ def test_the_limits_of_tokens_and_money_end_the_run_when_they_are_passed(limits,
         ctx.spend(input_tokens=6, output_tokens=4, cost=0.5)
         return {}
 
-    within = run(chain(spend), limits=limits)
+    within = run(chain({"a": spend}), limits=limits)
     assert (within.status, within.usage.tokens, within.usage.cost) == (
         "done",
         {"input_tokens": 6, "output_tokens": 4},
         0.5,
     )
-    result = run(chain(spend, "ab"), limits=limits)
+    result = run(chain({"a": spend, "b": spend}), limits=limits)
     assert (result.status, result.error.id) == ("limited", id)
     assert result.usage.tokens == {"input_tokens": 12, "output_tokens": 8}
 
@@ -59,7 +48,7 @@ def test_usage_reported_from_a_thread_is_counted():
         ctx.spend(input_tokens=3)
         return {}
 
-    assert run(chain(body)).usage.tokens == {"input_tokens": 3}
+    assert run(chain({"a": body})).usage.tokens == {"input_tokens": 3}
 
 
 def test_what_a_body_spends_after_the_end_is_counted_and_stops_nothing():
@@ -70,7 +59,7 @@ def test_what_a_body_spends_after_the_end_is_counted_and_stops_nothing():
         return {}
 
     async def main():
-        started = chain(keeps).start({}, limits=Limits(tokens=10))
+        started = chain({"a": keeps}).start({}, limits=Limits(tokens=10))
         result = await started.result()
         held[0].spend(input_tokens=100)
         started.cancel()
@@ -86,7 +75,7 @@ def test_what_was_used_before_a_pause_counts_after_it():
         await ctx.ask("sure?")
         return {}
 
-    graph = chain(body)
+    graph = chain({"a": body})
     options = {"journal": MemoryJournal(), "run_id": "r", "limits": Limits(cost=1.0)}
     paused = run(graph, **options)
     answers = {question.id: "yes" for question in paused.questions}
@@ -98,7 +87,7 @@ def test_the_usage_of_a_run_has_these_fields_also_where_nothing_is_limited():
     async def nothing(ctx):
         return {}
 
-    usage = run(chain(nothing)).usage
+    usage = run(chain({"a": nothing})).usage
     assert isinstance(usage, RunUsage)
     assert asdict(usage) == {"firings": 1, "seconds": usage.seconds, "tokens": {}, "cost": 0.0}
     assert Result(status="failed", run_id="").usage == RunUsage()
@@ -111,7 +100,7 @@ def test_a_body_that_asks_for_the_ledger_gets_one_that_counts_on():
         ctx.spend(cost=1.0)
         return {}
 
-    assert run(chain(body, "ab")).usage.cost == 4.0
+    assert run(chain({"a": body, "b": body})).usage.cost == 4.0
 
 
 def test_a_ledger_that_a_body_asked_for_can_stop_a_run_without_limits():
@@ -120,7 +109,7 @@ def test_a_ledger_that_a_body_asked_for_can_stop_a_run_without_limits():
         ctx.spend(input_tokens=11)
         return {}
 
-    result = run(chain(body))
+    result = run(chain({"a": body}))
     assert (result.status, result.error.id, result.usage.firings) == ("limited", "AX416", 1)
 
 
@@ -130,7 +119,7 @@ def test_journals_receive_the_same_records_as_before():
         return {}
 
     journal = MemoryJournal()
-    run(chain(body), journal=journal, run_id="r")
+    run(chain({"a": body}), journal=journal, run_id="r")
     begun, done, *_ = [entry.data["used"] for entry in journal.entries("r")]
     assert begun == {"firings": 0, "tokens": {}, "cost": 0.0, "cycles": {}}
     assert done == {"firings": 1, "tokens": {"input_tokens": 3}, "cost": 0.5}
@@ -157,7 +146,7 @@ def test_a_limit_of_another_type_is_refused(wrong, data):
         return {}
 
     with pytest.raises(SpecError, match=data):
-        run(chain(body), limits=Limits(**wrong))
+        run(chain({"a": body}), limits=Limits(**wrong))
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from axil.plugin import (
     component_index,
     did_you_mean,
     install_advice,
+    is_component_name,
     kind_of_group,
 )
 from axil_plugins.advisories import Advisory
@@ -36,9 +37,6 @@ from axil_plugins.survey import is_ours, meant_group, rows
 IMPORT_SECONDS: Final = 60.0
 """The seconds that the import of a module may take."""
 SLOW_SECONDS: Final = 2.0
-_ON_COMMAND_LINES: Final = ("options", "protocols")
-"""Kinds whose names are written on command lines, never in files."""
-_NAME: Final = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +92,8 @@ _WHY: Final[Mapping[str, str]] = {
     "places that use it (AX327).",
     "spec": "A component of another contract would fail in ways that are hard to understand.",
     "group": "What is registered there is not there for axil.",
-    "name": "Names are lower case letters, digits and _, with the vendor before a dot.",
+    "name": "Names are lower case letters, digits and _, with the vendor before a dot; those of "
+    "options and protocols have - in place of _, and options their command before the dot.",
     "bare-name": "Two distributions that choose one bare name cannot be used together by it.",
     "requirement": "Nothing can be installed by it.",
     "missing": "It will fail when that is needed.",
@@ -255,10 +254,13 @@ def names(registry: Registry) -> Iterator[Finding]:
         name, kind = each.distribution, each.kind
         if each.status == "registered":
             continue
-        if not _NAME.fullmatch(each.name) and kind not in _ON_COMMAND_LINES:
-            proposed = re.sub(r"[^a-z0-9_]", "_", each.name.lower())
+        if not is_component_name(kind, each.name):
+            owner = "command" if kind == "options" else "vendor"
+            proposed = f"{owner}.{re.sub('[^a-z0-9]', '_', each.name.lower())}"
+            if not is_component_name(kind, proposed):
+                proposed = proposed.replace("_", "-")
             message = f'{kind}: "{each.name}" is no name.'
-            yield _finding("name", name, message, f"Call it vendor.{proposed}.")
+            yield _finding("name", name, message, f"Call it {proposed}.")
         elif (
             "." not in each.name
             and not is_ours(name)

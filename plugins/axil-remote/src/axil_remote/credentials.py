@@ -22,7 +22,7 @@ class Credentials:
 
 
 def schemes_for(
-    document: Mapping[str, Any], operation: Operation, given: Mapping[str, Secret], has_own: bool
+    operation: Operation, given: Mapping[str, Secret], has_own: bool
 ) -> tuple[str, ...]:
     """Return the schemes to use: the first alternative for which all secrets are given.
 

@@ -197,7 +197,7 @@ class OpenAPITools:
         if len(name) > 64:
             raise Unclear("with the prefix its name has more than 64 characters")
         has_own = bool(self.config.headers)
-        schemes = schemes_for(self._document, operation, self.config.auth, has_own)
+        schemes = schemes_for(operation, self.config.auth, has_own)
         try:
             schema = BoundedSchema(operation.schema)
         except AxilError as error:

@@ -75,7 +75,6 @@ from starlette.routing import Route
 from axil import AxilError
 from axil_serve.a2a_push import Push
 from axil_serve.access import Caller, Right
-from axil_serve.app import public_message, status_of
 from axil_serve.conversation import (
     Words,
     answer_open,
@@ -89,6 +88,7 @@ from axil_serve.conversation import (
     until_stopped,
 )
 from axil_serve.errors import NotFound
+from axil_serve.failures import public_message, status_of
 from axil_serve.files import RunFile
 from axil_serve.request import caller_of
 from axil_serve.service import OVER, RunService

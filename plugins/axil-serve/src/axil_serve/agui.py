@@ -21,7 +21,6 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from axil_serve.access import Caller
-from axil_serve.app import event_stream, frame, frames_of
 from axil_serve.conversation import (
     Words,
     input_of,
@@ -33,6 +32,7 @@ from axil_serve.conversation import (
     until_stopped,
 )
 from axil_serve.errors import BadRequest
+from axil_serve.events import event_stream, frame, frames_of
 from axil_serve.request import body_of, caller_of, fields_in, text_in
 from axil_serve.service import OVER, RunService
 from axil_serve.streams import StreamEvent, StreamPermit

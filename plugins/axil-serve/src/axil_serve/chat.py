@@ -19,7 +19,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from axil_serve.access import Caller
-from axil_serve.app import event_stream, frame, frames_of
 from axil_serve.conversation import (
     Words,
     answer_open,
@@ -32,6 +31,7 @@ from axil_serve.conversation import (
     until_stopped,
 )
 from axil_serve.errors import NotFound, error_data
+from axil_serve.events import event_stream, frame, frames_of
 from axil_serve.parameters import CHAT, check_parameters, kept_of
 from axil_serve.parts import given_messages
 from axil_serve.replies import ReplyFormat, reply_format

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from axil import ComponentRef
+from axil_files import graph_items, written_names
 from axil_journals import use_label
 
 _DEEPEST: Final = 8
@@ -28,7 +29,7 @@ def _scope_of(
     graph: Mapping[str, Any], path: list[str | int], lines: Mapping[Any, int], depth: int
 ) -> dict[str, Any]:
     nodes: dict[str, dict[str, Any]] = {}
-    for at, given in enumerate(items_of(graph, "nodes")):
+    for at, given in enumerate(graph_items(graph, "nodes")):
         name = str(given.get("id", ""))
         if not name or name in nodes:
             continue
@@ -67,11 +68,11 @@ def _scope_of(
                 }
             )
 
-    for at, name in enumerate(names_of(graph.get("start"))):
+    for at, name in enumerate(written_names(graph.get("start"))):
         add("@entry", name, [*path, "start", at], {})
-    for at, each in enumerate(items_of(graph, "edges")):
+    for at, each in enumerate(graph_items(graph, "edges")):
         add(str(each.get("from", "")), str(each.get("to", "")), [*path, "edges", at], each)
-    for at, name in enumerate(names_of(graph.get("end"))):
+    for at, name in enumerate(written_names(graph.get("end"))):
         add(name, "@exit", [*path, "end", at], {})
     for name, level in _levels(nodes, edges).items():
         nodes[name]["level"] = level
@@ -134,18 +135,4 @@ def _levels(names: Mapping[str, Any], edges: Sequence[Mapping[str, Any]]) -> dic
     return levels
 
 
-def items_of(graph: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    """Return the nodes or edges of a graph; what is none is empty."""
-    found = graph.get(key)
-    listed = cast("list[Any]", found) if isinstance(found, list) else []
-    return [cast("dict[str, Any]", each) if isinstance(each, dict) else {} for each in listed]
-
-
-def names_of(value: Any) -> list[str]:
-    """Return names that are written as a list, or as one."""
-    if isinstance(value, list):
-        return [str(each) for each in cast("list[Any]", value)]
-    return [value] if isinstance(value, str) and value else []
-
-
-__all__ = ["drawing", "items_of", "names_of"]
+__all__ = ["drawing"]

@@ -23,11 +23,10 @@ from starlette.routing import BaseRoute, Route
 
 from axil import AxilError, Problem, Workflow
 from axil.plugin import Registry
-from axil_files import workflow_schema
+from axil_files import EditError, edit_text, workflow_schema
 from axil_journals import Bounds, bound_data
 from axil_serve.data import plain
 from axil_serve.drawing import drawing
-from axil_serve.edits import edited, why_fixed
 from axil_serve.errors import BadRequest, Conflict, NotFound
 from axil_serve.layouts import layout_data
 from axil_serve.request import body_of, caller_of, paths_in, text_in
@@ -160,7 +159,7 @@ class Editor:
         with self._lock:  # what is found of deprecated names is collected for one check at a time
             found = self._tools.check(str(path), texts={path.name: text})
         problems = [_problem(each, str(path)) for each in found.problems]
-        fixed = why_fixed(text, path.suffix)
+        fixed = "it is written in TOML" if path.suffix == ".toml" else ""
         most = bound_data(found.bounds)["most"]
         shown = {"problems": problems, "fixed": fixed, "most": most}
         return {**shown, **self.layout(name, text, opened)}
@@ -227,7 +226,10 @@ class Editor:
             if not isinstance(edit, dict):
                 raise BadRequest("AX966", "the request has no edit.", 'Send {"edit": {"do": …}}.')
             given = cast("dict[str, Any]", edit)
-            text = await asyncio.to_thread(edited, text_in(body, "text"), given)
+            try:
+                text = await asyncio.to_thread(edit_text, text_in(body, "text"), given)
+            except EditError as error:
+                raise BadRequest("AX966", error.message, error.hint) from error
             return JSONResponse({"text": text})
 
         async def run(request: Request) -> Response:

@@ -8,7 +8,7 @@ answers or resumes it there and sends them again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, cast
 
@@ -27,11 +27,10 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 class HeldSecrets:
     """The secrets of the callers of runs, by run."""
 
-    def __init__(self, names: Collection[str], now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, names: Collection[str]) -> None:
         """``names``: what callers may give."""
         self._none = CallerSecrets(names, {})
         self._held: dict[str, tuple[float, CallerSecrets]] = {}
-        self._now = now
 
     def kept(self, caller: Caller) -> dict[str, Any]:
         """Return what the journal keeps of the secrets of a caller: their names."""
@@ -43,8 +42,8 @@ class HeldSecrets:
         if caller.secrets is None or not caller.secrets.given:
             return
         self._held.pop(run_id, None)
-        self._held[run_id] = (self._now() + _SECONDS, caller.secrets)
-        while len(self._held) > _MOST or next(iter(self._held.values()))[0] < self._now():
+        self._held[run_id] = (time.monotonic() + _SECONDS, caller.secrets)
+        while len(self._held) > _MOST or next(iter(self._held.values()))[0] < time.monotonic():
             del self._held[next(iter(self._held))]
 
     def drop(self, run_id: str) -> None:
@@ -64,7 +63,7 @@ class HeldSecrets:
             given = self._none if self._none.names else None
             if kept.get("secrets"):
                 until, given = self._held.get(str(kept.get("run")), (0.0, None))
-                if given is None or until < self._now():
+                if given is None or until < time.monotonic():
                     names = ", ".join(map(str, kept["secrets"]))
                     message = f"the run needs secrets of its caller that are not here: {names}."
                     hint = "Let its owner resume it, and send them with the request."

@@ -19,7 +19,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from axil_serve.access import Caller
-from axil_serve.app import event_stream, frame, frames_of
 from axil_serve.chat import run_summary
 from axil_serve.conversation import (
     Words,
@@ -36,6 +35,7 @@ from axil_serve.conversation import (
 )
 from axil_serve.conversations import Conversations, items_of, received
 from axil_serve.errors import BadRequest
+from axil_serve.events import event_stream, frame, frames_of
 from axil_serve.parameters import RESPONSES, TEXT, check_parameters, kept_of
 from axil_serve.parts import given_messages
 from axil_serve.replies import ReplyFormat, reply_format

@@ -34,7 +34,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
-from temporalio import activity
 from temporalio.client import (
     Client,
     Schedule,
@@ -48,15 +47,13 @@ from temporalio.client import (
     ScheduleUpdateInput,
 )
 from temporalio.envconfig import ClientConfig
-from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from axil import Activation, AxilError, Result, Workflow
+from axil import Result, Workflow
 from axil.driver import RunInput
-from axil.plugin import EngineError, JournalError
+from axil.plugin import EngineError
 from axil_journals import (
-    PASSING_ERRORS,
     AroundRun,
     Engine,
     Entry,
@@ -70,24 +67,15 @@ from axil_journals import (
     SharedJournal,
     check_run_options,
     decode_value,
-    fork,
     lasting_executor,
     resume_run,
     unknown_error,
 )
-from axil_temporal.coordinator import (
-    BEGIN,
-    CANCEL,
-    EXECUTE,
-    HEARTBEAT_SECONDS,
-    NAME,
-    Coordinator,
-    queue_of,
-)
+from axil_temporal.activities import NodesAtWork, Version
+from axil_temporal.coordinator import NAME, Coordinator, queue_of
 
 log = logging.getLogger("axil_temporal")
 
-_MOST_NAMED: Final = 50
 _AT_A_TIME: Final = 100  # runs that one look for due runs finds at most
 
 
@@ -149,7 +137,7 @@ class TemporalEngine:
         self.journal: SharedJournal = self._runs.journal
         self.tally = self._runs.tally
         self._workflows = {each.plan.graph.digest: each for each in workflows}
-        self._versions: dict[str, _Version] = {}
+        self._versions: dict[str, Version] = {}
         self._client: Client | None = None
         self._refused: set[str] = set()  # runs that this process cannot execute
         self._signalled: dict[str, float] = {}  # runs, and when their coordinators were signalled
@@ -402,7 +390,7 @@ class TemporalEngine:
             if digest in self._versions:
                 return
             await self._entered.enter_async_context(workflow)
-            version = self._versions[digest] = _Version(self, workflow)
+            version = self._versions[digest] = Version(self, workflow)
             self._workflows[digest] = workflow
             self._listen(
                 queue_of(self.queue, digest),
@@ -515,79 +503,6 @@ class TemporalEngine:
     async def end(self, run_id: str) -> None:
         """End a run whose coordinator was cancelled in Temporal."""
         await self._runs.cancel(run_id, "cancelled in Temporal")
-
-
-class _Version:
-    """The activities of one version of a workflow."""
-
-    def __init__(self, engine: TemporalEngine, workflow: Workflow) -> None:
-        self._engine, self._workflow = engine, workflow
-        self.at_work: set[asyncio.Task[Any]] = set()
-
-    @activity.defn(name=EXECUTE)
-    async def execute(self, run_id: str, is_asked: bool) -> list[Any]:
-        task = asyncio.current_task()
-        assert task is not None
-        self.at_work.add(task)
-        nodes = NodesAtWork()
-        beating = asyncio.create_task(_beat(nodes))
-        try:
-            return await self._engine.execute(self._workflow, run_id, is_asked, nodes)
-        except AxilError as error:
-            if error.id in PASSING_ERRORS:
-                raise
-            self._engine.refuse(run_id, error)
-            raise ApplicationError(str(error), type=error.id, non_retryable=True) from error
-        finally:
-            beating.cancel()
-            self.at_work.discard(task)
-
-    @activity.defn(name=BEGIN)
-    async def begin(self, template: str, run_id: str) -> None:
-        try:
-            await fork(self._engine.journal, template, run_id, at=1)
-        except JournalError as error:
-            if error.id != "AX506":
-                raise ApplicationError(str(error), type=error.id, non_retryable=True) from error
-
-    @activity.defn(name=CANCEL)
-    async def cancel(self, run_id: str) -> None:
-        beating = asyncio.create_task(_beat())
-        try:
-            await self._engine.end(run_id)
-        finally:
-            beating.cancel()
-
-
-class NodesAtWork:
-    """An observer that knows the nodes at work in a run, for the heartbeats of its activity."""
-
-    def __init__(self) -> None:
-        self._at_work: dict[Activation, str] = {}
-        self.firings = 0
-        """The firings that have ended since the run was loaded."""
-
-    def firing_started(self, activation: Activation, kind: str) -> None:
-        self._at_work[activation] = kind
-
-    def firing_finished(self, activation: Activation) -> None:
-        self._at_work.pop(activation, None)
-        self.firings += 1
-
-    def firing_failed(self, activation: Activation) -> None:
-        self._at_work.pop(activation, None)
-
-    def details(self) -> dict[str, Any]:
-        """Return names and counts, no values: Temporal's page shows them at the activity."""
-        named = [f"{activation.path} ({kind})" for activation, kind in self._at_work.items()]
-        return {"at_work": sorted(named)[:_MOST_NAMED], "firings": self.firings}
-
-
-async def _beat(nodes: NodesAtWork | None = None) -> None:
-    """Show Temporal that the activity is alive, and learn whether it is cancelled."""
-    while True:
-        activity.heartbeat(*(() if nodes is None else (nodes.details(),)))
-        await asyncio.sleep(HEARTBEAT_SECONDS / 3)
 
 
 async def _run(worker: Worker, queue: str) -> None:

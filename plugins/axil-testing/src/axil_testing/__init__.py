@@ -10,7 +10,7 @@ from axil.plugin import lazy_names
 
 _SUBJECTS = {
     "Tools of tests": {
-        "clock": "VirtualClock",
+        "clock": "JumpingClock VirtualClock",
         "golden": "Golden",
         "recorder": "Recorded Recorder",
         "scripted": "ScriptedModel",

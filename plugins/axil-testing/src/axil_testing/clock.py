@@ -1,4 +1,4 @@
-"""A clock that jumps: a sleeper is woken when nothing else can run; no real time passes."""
+"""Clocks for tests, on which no real time passes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,28 @@ from weakref import WeakKeyDictionary
 _TURNS = 100
 _LOOKS: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
 """The scheduled ``_look`` calls of each event loop: a loop that has nothing else ready is idle."""
+
+
+class JumpingClock:
+    """A clock on which who sleeps wakes at the next turn of the loop; it keeps the waits.
+
+    It needs no idle loop, as ``VirtualClock`` does, and does not wake sleepers in the order of
+    their times.
+    """
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.waits: list[float] = []
+
+    def now(self) -> float:
+        """Return the time in seconds."""
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        """Let the time pass at once."""
+        self.waits.append(seconds)
+        self.time += max(0.0, seconds)
+        await asyncio.sleep(0)
 
 
 class VirtualClock:

@@ -5,10 +5,12 @@ processes.
 from __future__ import annotations
 
 import json
+import secrets
+import socket
 import time
 import tomllib
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -41,6 +43,15 @@ def project_of(conftest: str) -> Mapping[str, Any]:
     """Return the ``[project]`` table of the distribution whose tests a conftest belongs to."""
     path = Path(conftest).resolve().parents[1] / "pyproject.toml"
     return tomllib.loads(path.read_text("utf-8"))["project"]
+
+
+def free_port() -> int:
+    """Return a free port that no program gets meanwhile that asks for any: those are higher."""
+    while True:
+        port = 10_000 + secrets.randbelow(22_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager

@@ -9,12 +9,13 @@ shortest way to try a rule of the kernel.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
-from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec, Out, Workflow
-from axil.plugin import CompileOptions, Registry, Task
+from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec, Out, RootGraph, Workflow
+from axil.plugin import SURROUNDINGS, CompileOptions, Registry, Task
 from axil_journals import Entry, MemoryJournal, Recording
 
 
@@ -74,6 +75,31 @@ def workflow(
 ) -> Workflow:
     """Return a workflow, described as ``graph`` takes it."""
     return Workflow(graph(nodes, edges, **more))
+
+
+def chain(bodies: Mapping[str, Any], keys: Mapping[str, str] | None = None) -> RootGraph:
+    """Return a built graph of bodies by name, one after another; ``keys``: of all its edges."""
+    made = RootGraph("chain")
+    for name, body in bodies.items():
+        made.create_node(body, name=name)
+    names = [*bodies]
+    made.edge_from_entry(names[0], keys or {})
+    for source, target in pairwise(names):
+        made.create_edge(source, target, keys or {})
+    made.edge_to_exit(names[-1], keys or {})
+    return made.build()
+
+
+def without_places(spec: GraphSpec) -> GraphSpec:
+    """Return what two readings of one graph share: all but places, surroundings and the schema."""
+    return replace(
+        spec,
+        nodes=tuple(replace(node, place=None) for node in spec.nodes),
+        edges=tuple(replace(edge, place=None) for edge in spec.edges),
+        extras={key: value for key, value in spec.extras.items() if key not in SURROUNDINGS},
+        place=None,
+        schema=None,
+    )
 
 
 class Part:

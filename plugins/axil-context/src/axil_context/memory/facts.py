@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from axil.plugin import Message, WritePath, refers_to
 from axil_context.memory.lines import Lines
+from axil_context.memory.owned import OwnedSettings
 from axil_models import (
     Ask,
     ContextBlock,
@@ -26,8 +27,6 @@ from axil_models import (
     Index,
     IndexLike,
     LaterComponent,
-    Owner,
-    ProviderSettings,
     Request,
     Structure,
     Turn,
@@ -88,19 +87,13 @@ class _Decisions(BaseModel):
     decisions: list[dict[str, object]]
 
 
-class FactsConfig(ProviderSettings):
+class FactsConfig(OwnedSettings):
     """The place of facts, their owner, and their number."""
 
     index: IndexLike = Field(
         description="What keeps and searches them: chroma_memory, file_memory, {type: …}, or an "
         "object with put and delete.",
         json_schema_extra=refers_to("context"),
-    )
-    namespace: list[Owner] = Field(
-        default_factory=list[Owner], description="Kept apart for each: run, session, agent, user."
-    )
-    user_field: str = Field(
-        "user", description="The attribute or input that holds the user's name."
     )
     candidates: int = Field(
         10, ge=1, le=100, description="Known facts that the model is shown, the nearest."

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from axil.plugin import WritePath, refers_to
 from axil_context.memory.lines import Lines
+from axil_context.memory.owned import OwnedSettings
 from axil_models import (
     ContextBlock,
     ContextError,
@@ -22,8 +23,6 @@ from axil_models import (
     Index,
     IndexLike,
     LaterComponent,
-    Owner,
-    ProviderSettings,
     SingleFlight,
     Turn,
     block_data,
@@ -48,7 +47,7 @@ log = logging.getLogger("axil.memory")
 Key = tuple[str, str]
 
 
-class FileMemoryConfig(ProviderSettings):
+class FileMemoryConfig(OwnedSettings):
     """The place of the memory, its owner, and how it is searched."""
 
     path: WritePath = Field(
@@ -60,12 +59,6 @@ class FileMemoryConfig(ProviderSettings):
         description="What searches it: keyword, vector, "
         "{type: …}, or an object with put and delete.",
         json_schema_extra=refers_to("context", default=["keyword"]),
-    )
-    namespace: list[Owner] = Field(
-        default_factory=list[Owner], description="Kept apart for each: run, session, agent, user."
-    )
-    user_field: str = Field(
-        "user", description="The attribute or input that holds the user's name."
     )
     remember: Literal["turn", "reply"] = Field(
         "turn", description="The reply, or the task and the reply."

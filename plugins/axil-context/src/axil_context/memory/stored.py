@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Unpack
 
 from pydantic import Field
 
+from axil_context.memory.owned import OwnedSettings
 from axil_context.retrieval.indexed import BlockIndex, Entry, IndexSettings, StoreSettings
 from axil_models import (
     ContextBlock,
     ContextQuery,
-    Owner,
     StoreLike,
     Turn,
     decoded_settings,
@@ -31,15 +31,9 @@ _MEMORY: Final = "axil:memory"
 """The tag of rows that are memories."""
 
 
-class MemorySettings(IndexSettings):
+class MemorySettings(OwnedSettings, IndexSettings):
     """The owner of a memory, and its size."""
 
-    namespace: list[Owner] = Field(
-        default_factory=list[Owner], description="Kept apart for each: run, session, agent, user."
-    )
-    user_field: str = Field(
-        "user", description="The attribute or input that holds the user's name."
-    )
     remember: Literal["turn", "reply"] = Field(
         "turn", description="The reply, or the task and the reply."
     )

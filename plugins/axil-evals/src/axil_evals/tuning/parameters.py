@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
-from axil.plugin import did_you_mean, format_names
+from axil.plugin import default_registry, did_you_mean, format_names
 from axil_evals.trials import Case
-from axil_evals.tuning.editing import Keys, edited
 from axil_evals.tuning.errors import TuneError
+from axil_files import edit_text
 
+Keys = tuple[str | int, ...]
+"""The place of a value in a file: keys of mappings, and positions in lists."""
 Kind = Literal["instructions", "examples", "model", "rounds", "other"]
 _ROUNDS: Final = ("rounds", "max_rounds", "max_iterations")
 _PLACE: Final = re.compile(r"\{(\w+)\}")
@@ -63,15 +65,32 @@ Variant = tuple[Candidate, ...]
 """The file with some candidates, at most one for each parameter; empty: the file as it is."""
 
 
-def text_of(variant: Variant, text: str, name: str, registry: Any = None) -> str:
-    """Return the text of the file with the values of a variant. Raises: as ``edited``."""
+def data_of(text: str, name: str, registry: Any = None) -> Any:
+    """Return the data of a workflow file. Raises: TuneError (AX985): it is neither YAML nor JSON;
+    SpecError: it cannot be read.
+    """
+    suffix = name.rpartition(".")[2].lower()
+    if suffix not in ("yaml", "yml", "json"):
+        message = f"a file that is tuned ends with .yaml or .json, found {name}."
+        raise TuneError("AX985", message, "Write the workflow as YAML.")
+    load = (registry or default_registry()).resolve("loaders", suffix, name)
+    return load(text, name).data
+
+
+def text_of(variant: Variant, text: str) -> str:
+    """Return the text of the file with the values of a variant.
+
+    Raises: EditError: a value cannot be replaced by itself.
+    """
     values: dict[Keys, Any] = {}
     for each in sorted(variant, key=lambda candidate: candidate.parameter.kind == "examples"):
         keys, value = each.parameter.keys, each.value
         if each.parameter.kind == "examples":
             value = f"{values.get(keys, each.parameter.value)}\n\n{value}"
         values[keys] = value
-    return edited(text, name, values, registry) if values else text
+    for keys, value in values.items():
+        text = edit_text(text, {"do": "set", "path": list(keys), "value": value})
+    return text
 
 
 def digest_of(text: str) -> str:

@@ -28,12 +28,12 @@ from axil_evals.evaluation import Plan, Report, evaluate
 from axil_evals.statistics import LEVEL, Pairs, difference
 from axil_evals.targets import WorkflowTarget
 from axil_evals.trials import Case
-from axil_evals.tuning.editing import parsed
 from axil_evals.tuning.errors import TuneError
 from axil_evals.tuning.evidence import Evidence, Outcome, Trials, weigh
 from axil_evals.tuning.parameters import (
     Candidate,
     Variant,
+    data_of,
     digest_of,
     given,
     parameters,
@@ -41,6 +41,7 @@ from axil_evals.tuning.parameters import (
     usual,
 )
 from axil_evals.tuning.proposals import propose
+from axil_files import EditError
 from axil_journals import Journal
 from axil_models import ModelLike
 
@@ -136,7 +137,7 @@ async def tune(
         name: the file's name; it ends with .yaml, .yml or .json.
         open: makes a workflow of a text.
         journal: keeps what was tried; with a ``run_id`` that it knows, the search goes on.
-    Raises: TuneError: AX985 the file cannot be changed; AX986 a setting cannot be, or the cases are
+    Raises: TuneError: AX985 the file cannot be read; AX986 a setting cannot be, or the cases are
     too few; AX987 the budget does not reach for the file as it is; as ``axil_evals.evaluate``.
     """
     made = _Searching(text, name, dataset, search, open, journal, run_id, registry)
@@ -163,8 +164,7 @@ class _Searching:
     ) -> None:
         self.text, self.name, self.search = text, name, search
         self._open, self._journal, self._run_id = open, journal, run_id
-        self._registry = registry
-        self.data = parsed(text, name, registry)
+        self.data = data_of(text, name, registry)
         self.training, self.held = split(dataset, search)
         self._own = given(list(search.tries), self.data, "tries") if search.tries else []
         self.spent, self._reserve, self._tokens = 0.0, 0.0, 0
@@ -216,7 +216,7 @@ class _Searching:
         for candidate in await self._candidates(base):
             try:
                 self._opened((candidate,))
-            except (SpecError, TuneError) as error:
+            except (SpecError, EditError) as error:
                 self.notes.append(f"Not tried: {candidate.described()}: {error}")
                 continue
             await self._try((candidate,), base)
@@ -316,7 +316,7 @@ class _Searching:
             )
         return Tuned(
             outcome=outcome,
-            text=text_of(taken, self.text, self.name, self._registry),
+            text=text_of(taken, self.text),
             variant=variant,
             evidence=evidence,
             tried=tuple(self.tried),
@@ -355,10 +355,10 @@ class _Searching:
         return report
 
     def _opened(self, variant: Variant) -> tuple[str, Workflow[Any]]:
-        """Return the text of a variant and its workflow. Raises: SpecError, TuneError: there is
+        """Return the text of a variant and its workflow. Raises: SpecError, EditError: there is
         none.
         """
-        text = text_of(variant, self.text, self.name, self._registry)
+        text = text_of(variant, self.text)
         workflow = self._open(text)
         _ = workflow.plan
         return text, workflow

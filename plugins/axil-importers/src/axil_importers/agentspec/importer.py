@@ -40,9 +40,7 @@ class AgentSpec:
         components = dict(_components(document))
         given = cast("Data", document)
         given = components.get(str(given.get("$component_ref")), given)
-        draft = Draft(str(given.get("name") or name))
-        if given.get("description"):
-            draft.notes.append(str(given["description"]))
+        draft = Draft.of(given, name)
         with damaged(draft):
             spec = Spec(draft, components)
             kind = str(given["component_type"])

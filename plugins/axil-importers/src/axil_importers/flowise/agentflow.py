@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from axil_importers.draft import Draft, Step, state_of
+from axil_importers.flowise.nodes import Data, nodes_of
 from axil_importers.flowise.texts import plain, text_of, value_of
 from axil_importers.http import Request, can_be_sent, request
 from axil_importers.imported import Imported
 from axil_importers.models import model_of, tool_of
 from axil_importers.parts import agent, ask, call, keyword, retrieve
 
-Data = Mapping[str, Any]
 _PROVIDERS: Final = {"openai": "openai", "anthropic": "anthropic", "google": "google"}
 _TYPES: Final = {"string": "string", "number": "number", "boolean": "boolean"}
 _SAYING: Final = frozenset(
@@ -55,13 +55,8 @@ class Agentflow:
         self.nodes: dict[str, Data] = {}
         self.steps: dict[str, Step] = {}
         self.owners: dict[str, str] = {}
-        for at, each in enumerate(cast("list[Data]", given["nodes"])):
-            data = cast("Data", each["data"])
-            if str(data["name"]).startswith("stickyNote"):
-                draft.notes.append(str(cast("Data", data["inputs"]).get("note") or "").strip())
-                continue
-            id = str(each["id"])
-            self.nodes[id] = data
+        for at, id, each in nodes_of(given, draft):
+            self.nodes[id] = cast("Data", each["data"])
             self.owners[id] = str(each.get("parentNode") or "")
             self.steps[id] = draft.step(f'nodes[{at}] "{self.title(id)}"', self.kind(id))
         edges = cast("list[Data]", given["edges"])

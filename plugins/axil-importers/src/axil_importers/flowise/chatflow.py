@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from axil_importers.draft import Draft, Step, literal
+from axil_importers.flowise.nodes import Data, nodes_of
 from axil_importers.imported import Imported
 from axil_importers.models import USUAL_MODEL, model_of, tool_of
 from axil_importers.parts import agent, ask, keyword
 
-Data = Mapping[str, Any]
 _STEPS: Final = frozenset({"Chains", "Agents", "Engine", "Multi Agents", "Sequential Agents"})
 _KNOWS: Final = re.compile(
     r"Vector|Retriever|Embedding|Loader|Splitter|Record|Synthesizer|Document|Graph", re.I
@@ -40,13 +40,8 @@ class Chatflow:
         self.draft = draft
         self.nodes: dict[str, Data] = {}
         self.steps: dict[str, Step] = {}
-        for at, each in enumerate(cast("list[Data]", given["nodes"])):
-            data = cast("Data", each["data"])
-            if str(data["name"]).startswith("stickyNote"):
-                draft.notes.append(str(cast("Data", data["inputs"]).get("note") or "").strip())
-                continue
-            id = str(each["id"])
-            self.nodes[id] = data
+        for at, id, each in nodes_of(given, draft):
+            self.nodes[id] = cast("Data", each["data"])
             self.steps[id] = draft.step(f'nodes[{at}] "{self.title(id)}"', self.kind(id))
         edges = cast("list[Data]", given["edges"])
         self.edges = [

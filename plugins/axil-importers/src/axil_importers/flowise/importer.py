@@ -9,9 +9,8 @@ from axil_importers.draft import Draft
 from axil_importers.errors import ImportProblem, damaged
 from axil_importers.flowise.agentflow import Agentflow
 from axil_importers.flowise.chatflow import Chatflow
+from axil_importers.flowise.nodes import Data
 from axil_importers.imported import Imported
-
-Data = Mapping[str, Any]
 
 
 class Flowise:
@@ -33,9 +32,7 @@ class Flowise:
             fault = "the file has no nodes with names and inputs, and edges."
             raise ImportProblem("AX988", fault, "Export the flow again.")
         given = cast("Data", document)
-        draft = Draft(str(given.get("name") or name))
-        if given.get("description"):
-            draft.notes.append(str(given["description"]))
+        draft = Draft.of(given, name)
         with damaged(draft):
             is_new = any(str(each["data"]["name"]).endswith("Agentflow") for each in given["nodes"])
             return (Agentflow if is_new else Chatflow)(given, draft).imported()

@@ -46,7 +46,7 @@ def fenced(text: str) -> list[str]:
     return found
 
 
-def excerpt(text: str, most: int = 120) -> str:
+def excerpt(text: str) -> str:
     """Return the beginning of a text, for messages."""
     text = " ".join(text.split())
-    return text if len(text) <= most else f"{text[:most]}…"
+    return text if len(text) <= 120 else f"{text[:120]}…"

@@ -44,7 +44,6 @@ _SUBJECTS = {
     },
     "Tools of kits": {
         "confined": "confinement_faults",
-        "exchange": "JumpingClock",
     },
 }
 

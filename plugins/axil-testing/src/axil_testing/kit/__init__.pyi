@@ -6,7 +6,6 @@ from axil_testing.kit.confined import confinement_faults as confinement_faults
 from axil_testing.kit.context import ContextKit as ContextKit
 from axil_testing.kit.edges import ConditionKit as ConditionKit, ProcessorKit as ProcessorKit
 from axil_testing.kit.engines import EngineKit as EngineKit
-from axil_testing.kit.exchange import JumpingClock as JumpingClock
 from axil_testing.kit.formatters import FormatterKit as FormatterKit
 from axil_testing.kit.guards import GuardKit as GuardKit
 from axil_testing.kit.hooks import HookKit as HookKit

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final
 from axil import AxilError
 from axil.plugin import with_article
 from axil_models import Reply, Request
-from axil_testing.kit.base import Kit, claimed, require
+from axil_testing.kit.base import Kit, cancel_each_turn, claimed, require
 
 SAID: Final = ("What is an axil?", "Water the fern.", "東京 é 🌿", "{name} {{x}} %s </system>")
 HOSTILE: Final = ("", " \n\t", "a lone \ud83c half", "\x00\x1b[31m", "word " * 5000)
@@ -126,17 +126,7 @@ class AnswerKit(Kit):
         model = self.make()
 
         async def law() -> None:
-            for turns in range(6):
-                task = asyncio.ensure_future(self.ask(model, SAID[0]))
-                for _ in range(turns):
-                    await asyncio.sleep(0)
-                if not task.done():
-                    task.cancel()
-                    await asyncio.wait([task])
-                    require(
-                        task.cancelled(),
-                        "it was cancelled, and went on as if nothing had happened.",
-                    )
+            await cancel_each_turn(lambda: self.ask(model, SAID[0]), 6)
             require(
                 isinstance(await self.ask(model, SAID[0]), Reply),
                 "after a cancelled call it does not answer.",

@@ -20,7 +20,7 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -52,6 +52,22 @@ def require(condition: object, message: str) -> None:
     """
     if not condition:
         raise AssertionError(message)
+
+
+async def cancel_each_turn(begin: Callable[[], Awaitable[object]], turns: int) -> None:
+    """Begin something and cancel it, after each number of turns of the event loop below ``turns``.
+
+    Raises: AssertionError: it was not cancelled.
+    """
+    for turn in range(turns):
+        task = asyncio.ensure_future(begin())
+        for _ in range(turn):
+            await asyncio.sleep(0)
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+            message = "it was cancelled, and continued as if nothing had happened."
+            require(task.cancelled(), message)
 
 
 def claimed(*claims: str) -> Callable[[Test], Test]:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from axil import AxilError
 from axil_models import ContextBlock, ContextQuery, Turn, block_of, blocks_of, call_async
-from axil_testing.kit.base import Kit, claimed, require
+from axil_testing.kit.base import Kit, cancel_each_turn, claimed, require
 from axil_testing.kit.imports import imported
 from axil_testing.kit.watch import watched
 
@@ -268,17 +268,7 @@ class ContextKit(Kit):
 
         async def law(provider: Any) -> None:
             before = _shown(await self.ask(provider, self.texts[0]))
-            for turns in range(12):
-                task = asyncio.ensure_future(self.ask(provider, self.texts[0]))
-                for _ in range(turns):
-                    await asyncio.sleep(0)
-                if not task.done():
-                    task.cancel()
-                    await asyncio.wait([task])
-                    require(
-                        task.cancelled(),
-                        "it was cancelled, and went on as if nothing had happened.",
-                    )
+            await cancel_each_turn(lambda: self.ask(provider, self.texts[0]), 12)
             require(
                 _shown(await self.ask(provider, self.texts[0])) == before,
                 "after a cancelled question it answers otherwise.",

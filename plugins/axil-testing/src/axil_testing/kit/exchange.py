@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
 from axil_models import ModelError, Reply
 from axil_testing.kit.base import require
-
-
-class JumpingClock:
-    """A clock that does not wait; it keeps the waits."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-        self.waits: list[float] = []
-
-    def now(self) -> float:
-        """Return the time in seconds."""
-        return self.time
-
-    async def sleep(self, seconds: float) -> None:
-        """Let the time pass at once."""
-        self.waits.append(seconds)
-        self.time += seconds
-        await asyncio.sleep(0)
 
 
 @dataclass

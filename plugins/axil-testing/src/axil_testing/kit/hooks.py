@@ -33,9 +33,10 @@ from axil.plugin import (
     hook_manager,
     thaw,
 )
+from axil_testing.clock import JumpingClock
 from axil_testing.kit.base import Kit, claimed, require
 from axil_testing.kit.hostile import shown
-from axil_testing.kit.nodes import Ending, MovingClock, StillClock, Tape, left_behind
+from axil_testing.kit.nodes import Ending, StillClock, Tape, left_behind
 from axil_testing.kit.watch import watched
 
 _HOOKS = frozenset(name for name in vars(Hooks) if not name.startswith("_"))
@@ -77,7 +78,7 @@ class HookKit(Kit):
     async def _run(self, hooks: pluggy.PluginManager | None, **options: Any) -> Result:
         workflow = Workflow(_graph(), CompileOptions(hooks=hooks))
         async with workflow:
-            given: dict[str, Any] = {"clock": MovingClock(), "hooks": hooks, "run_id": "kit"}
+            given: dict[str, Any] = {"clock": JumpingClock(), "hooks": hooks, "run_id": "kit"}
             return await workflow.start({"n": 0}, **{**given, **options}).result()
 
     def comparable(self, result: Result) -> Any:
@@ -289,7 +290,7 @@ class HookKit(Kit):
             return await run.result()
 
 
-class _Counting(MovingClock):
+class _Counting(JumpingClock):
     """A clock that gives up on who sleeps too often."""
 
     def __init__(self) -> None:

@@ -9,9 +9,10 @@ from typing import Any, Final
 from axil import EdgeSpec, GraphSpec, NodeSpec, Out, Result, Workflow
 from axil.plugin import thaw
 from axil_journals import MemoryJournal
+from axil_testing.clock import JumpingClock
 from axil_testing.kit.base import Kit, require
 from axil_testing.kit.hostile import shown
-from axil_testing.kit.nodes import MovingClock, Tape, left_behind
+from axil_testing.kit.nodes import Tape, left_behind
 from axil_testing.kit.watch import watched
 
 Counts = tuple[int, int, int]
@@ -218,7 +219,7 @@ class JoinKit(Kit):
         return (result.status, thaw(result.output), error), bodies
 
 
-class _Turns(MovingClock):
+class _Turns(JumpingClock):
     """A clock on which who sleeps for longer wakes later, in turns of the loop."""
 
     async def sleep(self, seconds: float) -> None:

@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 from axil import Context, CycleLimit, EdgeSpec, GraphSpec, NodeSpec, Result, Workflow
 from axil.plugin import JournalError, thaw
 from axil_journals import Entry, MemoryJournal, decode_value, encode_value
+from axil_testing.clock import JumpingClock
 from axil_testing.kit.base import Kit, claimed, require
 from axil_testing.kit.hostile import JSON, TEXTS, shown
-from axil_testing.kit.nodes import MovingClock, Tape
+from axil_testing.kit.nodes import Tape
 from axil_testing.kit.queues import QueueLaws
 
 SOON = 500
@@ -763,7 +764,7 @@ async def _run(journal: Any, run_id: str, fired: list[str], *, resuming: bool = 
     workflow = Workflow(spec)
     async with workflow:
         return await workflow.start(
-            {"n": 0}, journal=journal, run_id=run_id, resuming=resuming, clock=MovingClock()
+            {"n": 0}, journal=journal, run_id=run_id, resuming=resuming, clock=JumpingClock()
         ).result()
 
 

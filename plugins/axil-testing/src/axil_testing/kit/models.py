@@ -37,8 +37,9 @@ from axil_models import (
     image,
     on_clock,
 )
+from axil_testing.clock import JumpingClock
 from axil_testing.kit.base import claimed, require
-from axil_testing.kit.exchange import Exchange, JumpingClock
+from axil_testing.kit.exchange import Exchange
 from axil_testing.kit.imports import imported
 from axil_testing.kit.served import ServedKit
 from axil_testing.stub import Act, Address, Call, Stub
@@ -615,4 +616,4 @@ def _messages(error: BaseException | None) -> list[str]:
     return lines
 
 
-__all__ = ["Exchange", "JumpingClock", "ModelKit", "asking"]
+__all__ = ["Exchange", "ModelKit", "asking"]

@@ -26,6 +26,7 @@ from axil import (
 )
 from axil.plugin import CompileOptions, hook_manager, make_component, thaw
 from axil_journals import Entry, MemoryJournal, Recording
+from axil_testing.clock import JumpingClock
 from axil_testing.kit.base import CANARY, Kit, require, secrets_of
 from axil_testing.kit.hostile import FIELDS, TEXTS, is_clumsy, shown
 from axil_testing.kit.watch import Watch, watched
@@ -45,22 +46,6 @@ class StillClock:
     async def sleep(self, seconds: float) -> None:
         """Wait for ever."""
         await asyncio.Event().wait()
-
-
-class MovingClock:
-    """A clock on which sleeping takes no time, and each look shows the same second in every run."""
-
-    def __init__(self) -> None:
-        self._now = 0.0
-
-    def now(self) -> float:
-        """Return the time in seconds."""
-        return self._now
-
-    async def sleep(self, seconds: float) -> None:
-        """Let the others run."""
-        self._now += max(0.0, seconds)
-        await asyncio.sleep(0)
 
 
 class Unanswered:
@@ -197,7 +182,7 @@ class NodeKit(Kit):
         """Return a run, not yet begun."""
         ways: dict[str, Any] = {
             "channel": Unanswered(),
-            "clock": MovingClock(),
+            "clock": JumpingClock(),
             "allow": frozenset({"code"} if self.runs_code else ()),
             **options,
         }

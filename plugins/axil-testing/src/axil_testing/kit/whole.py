@@ -30,6 +30,7 @@ from axil.plugin import (
     default_registry,
     did_you_mean,
     format_names,
+    is_component_name,
     make_component,
 )
 from axil_testing.kit.base import Kit, require
@@ -57,12 +58,6 @@ KITS: Final[Mapping[str, str]] = {
 
 Those of context and stores are about interfaces of axil-models, and so are those of models,
 which ``unaided`` chooses by what an adapter says of its service."""
-_NAME: Final = r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?"
-_NAMES: Final[Mapping[str, str]] = {
-    "options": r"[a-z]+\.[a-z][a-z0-9-]*",
-    "protocols": r"[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)?",
-}
-"""Kinds whose names are written as options and paths are: with hyphens."""
 _USED_AS_THEY_ARE: Final = frozenset({"reducers", "loaders", "commands", "options", "pictures"})
 
 
@@ -123,9 +118,7 @@ class DistributionKit(Kit):
     def test_it_has_names_that_can_be_written(self) -> None:
         """Lower case, with the vendor before a dot; the project's own have none."""
         odd = [
-            each.name
-            for each in self.components()
-            if not re.fullmatch(_NAMES.get(each.kind, _NAME), each.name)
+            each.name for each in self.components() if not is_component_name(each.kind, each.name)
         ]
         require(not odd, f"these are no names: {format_names(odd)}")
 

@@ -18,16 +18,18 @@ from typing import Any, Final, cast
 
 import yaml
 
-from axil_files import YamlWriter
-from axil_serve.errors import BadRequest
+from axil.plugin import ProblemError
+from axil_files.yaml_loader import LOADER, parse_yaml
+from axil_files.yaml_writer import YamlWriter
 
 Keys = Sequence[str | int]
-_yaml: Any = yaml  # its stubs leave most types open
-LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BASE_LOADER: Final = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _WIDTH: Final = 100
 _LONG: Final = 80
-ALIASES: Final = "it has aliases (*), and an edit of one place would change others"
+
+
+class EditError(ProblemError, ValueError):
+    """An edit of a file's text that cannot be made."""
 
 
 class _Text(str):
@@ -46,39 +48,84 @@ class _Dumper(YamlWriter):
         return ">" if is_long else super().text_style(text)
 
 
-def has_aliases(text: str) -> bool:
+class _Composer(yaml.SafeLoader):
+    """Makes nodes, aliases too: each is a scalar at its place, and what it stands for is known."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.shared: list[Any] = []
+        """Aliases, and the nodes that they stand for."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> Any:
+        events: Any = self
+        if not events.check_event(yaml.AliasEvent):
+            return super().compose_node(parent, index)
+        event = events.get_event()
+        alias = yaml.ScalarNode("", "", event.start_mark, event.end_mark)
+        self.shared += [alias, self.anchors[event.anchor]]
+        return alias
+
+
+def _has_aliases(text: str) -> bool:
     """Return whether one value stands at several places."""
-    events = _yaml.parse(text, Loader=LOADER)
-    return any(isinstance(event, yaml.AliasEvent) for event in events)
+    loader: Any = LOADER(_spaced(text))
+    try:
+        while loader.check_event():
+            if isinstance(loader.get_event(), yaml.AliasEvent):
+                return True
+        return False
+    finally:
+        loader.dispose()
 
 
-def not_an_edit(reason: str) -> BadRequest:
-    """Return the error: the request does not fit the file."""
-    return BadRequest("AX966", f"the edit cannot be made: {reason}.", "Read the file again.")
+def is_json(text: str) -> bool:
+    """Return whether a text is written as JSON is."""
+    return text.lstrip()[:1] == "{"
 
 
-def in_text(reason: str) -> BadRequest:
+def _spaced(text: str) -> str:
+    """Return a text as YAML takes it: JSON may be indented by tabs."""
+    return text.replace("\t", " ") if is_json(text) else text
+
+
+def not_an_edit(reason: str) -> EditError:
+    """Return the error: the edit does not fit the file."""
+    return EditError("AX191", f"the edit cannot be made: {reason}.", "Read the file again.")
+
+
+def in_text(reason: str) -> EditError:
     """Return the error: a person has to make the edit."""
-    return BadRequest("AX966", f"the edit cannot be made here: {reason}.", "Edit the text instead.")
+    return EditError("AX191", f"the edit cannot be made here: {reason}.", "Edit the text instead.")
 
 
 class YamlText:
     """The nodes of a text, with their positions."""
 
     def __init__(self, text: str) -> None:
-        if has_aliases(text):
-            raise in_text(ALIASES)
-        self.text = text
-        self.root: Any = _yaml.compose(text, Loader=LOADER)
-        self.is_json = text.lstrip()[:1] == "{"
+        self.text, self.is_json = text, is_json(text)
+        aliased = _has_aliases(text)
+        if aliased:
+            parse_yaml(text, "")  # which counts what aliases stand for
+        loader: Any = (_Composer if aliased else LOADER)(_spaced(text))
+        try:
+            self.root: Any = loader.get_single_node()
+        finally:
+            loader.dispose()
+        self._shared: list[Any] = loader.shared if aliased else []
 
     def at(self, path: Keys) -> Any:
-        """Return a node; None: the file does not have it."""
+        """Return a node; None: the file does not have it. Raises: as ``own``, for those around."""
         node = self.root
         for key in path:
-            node = self.child(node, key)
+            node = self.child(self.own(node), key)
             if node is None:
                 return None
+        return node
+
+    def own(self, node: Any) -> Any:
+        """Return a node to be edited inside. Raises: EditError: it stands at several places."""
+        if any(node is each for each in self._shared):
+            raise in_text("an alias (*) makes the place stand elsewhere, too")
         return node
 
     def child(self, node: Any, key: str | int) -> Any:
@@ -210,7 +257,7 @@ def _base(value: Any) -> Any:
 
 def data_of(text: str) -> Any:
     """Return the data of a file, whose scalars are texts."""
-    return yaml.load(text, _BASE_LOADER)  # noqa: S506  # it makes texts alone
+    return yaml.load(_spaced(text), _BASE_LOADER)  # noqa: S506  # it makes texts alone
 
 
 def _same(text: str, expected: Any) -> bool:
@@ -231,7 +278,7 @@ def _empty(value: Any) -> Any:
 
 
 def first_good(candidates: Iterator[str], expected: Any) -> str:
-    """Return the first text that holds the data. Raises: BadRequest: none does."""
+    """Return the first text that holds the data. Raises: EditError: none does."""
     for text in candidates:
         if _same(text, expected):
             return text
@@ -243,9 +290,8 @@ def set_value(text: str, path: Keys, value: Any) -> str:
     if not path:
         raise not_an_edit("its path is empty")
     tree, expected = YamlText(text), data_of(text)
-    if tree.at(path[:-1]) is None or (
-        isinstance(path[-1], str) and not isinstance(tree.at(path[:-1]), yaml.MappingNode)
-    ):
+    parent = tree.own(tree.at(path[:-1]))
+    if parent is None or (isinstance(path[-1], str) and not isinstance(parent, yaml.MappingNode)):
         return set_value(text, path[:-1], {str(path[-1]): value})
     data_at(expected, path[:-1])[path[-1]] = _base(value)
     old = tree.at(path)
@@ -310,7 +356,7 @@ def _gap(tree: YamlText, last: Any, parent: Any) -> str:
 def append_value(text: str, path: Keys, value: Any) -> str:
     """Return the text with an item at the end of a list, which is made if there is none."""
     tree, expected = YamlText(text), data_of(text)
-    node = tree.at(path)
+    node = tree.own(tree.at(path))
     if not isinstance(node, yaml.SequenceNode) or (not node.value and not tree.is_flow(path[:-1])):
         if node is not None and _empty(data_at(expected, path)) != "":
             raise in_text("the place holds no list")
@@ -397,10 +443,3 @@ def extent(tree: YamlText, path: Keys) -> tuple[int, int]:
     if text[:line].endswith("\n\n") and (is_last or not text[stop : tree.line_end(stop)].strip()):
         line -= 1  # one empty line is enough, and none behind the last item
     return line, stop
-
-
-__all__ = [
-    "ALIASES", "LOADER", "Keys", "YamlText", "append_value", "data_at", "data_of", "extent",
-    "first_good", "has_aliases", "in_text", "not_an_edit", "on_one_line", "remove_value",
-    "set_value",
-]  # fmt: skip

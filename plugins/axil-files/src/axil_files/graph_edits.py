@@ -1,4 +1,7 @@
-"""Edits of workflow files by what they do: to values at places, and to the nodes of a graph."""
+"""Edits of workflow files by what they do: to values at places, and to the nodes of a graph.
+
+A file is as it is written, and may be one that cannot be loaded: a graph is data here.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,7 @@ from typing import Any, Final, cast
 
 import yaml
 
-from axil_serve.drawing import items_of, names_of
-from axil_serve.text_edits import (
-    ALIASES,
-    LOADER,
+from axil_files.text_edits import (
     Keys,
     YamlText,
     append_value,
@@ -19,25 +19,25 @@ from axil_serve.text_edits import (
     data_of,
     extent,
     first_good,
-    has_aliases,
     in_text,
     not_an_edit,
     on_one_line,
     remove_value,
     set_value,
 )
+from axil_files.yaml_loader import parse_yaml
 
-_yaml: Any = yaml  # its stubs leave most types open
 
-
-def edited(text: str, edit: Mapping[str, Any]) -> str:
-    """Return the text after an edit.
+def edit_text(text: str, edit: Mapping[str, Any]) -> str:
+    """Return the text of a workflow file after an edit; all that it does not name stays as it is
+    written.
 
     ``do`` is ``set`` (``path``, ``value``), ``remove`` (``path``), ``append`` (``path``,
     ``value``), ``rename`` (``graph``, ``node``, ``name``), ``drop`` (``graph``, ``node``),
     ``group`` (``graph``, ``nodes``, ``name``), or ``ungroup`` (``graph``, ``node``).
 
-    Raises: BadRequest (AX966): the edit is not one, or has to be made in the text.
+    Raises: EditError (AX191): the edit is not one, or has to be made in the text; SpecError:
+    aliases of the text cannot be followed.
     """
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     act = _ACTS.get(str(edit.get("do")))
@@ -53,18 +53,18 @@ def edited(text: str, edit: Mapping[str, Any]) -> str:
         raise in_text("the file is nested too deeply") from error
 
 
-def why_fixed(text: str, suffix: str) -> str:
-    """Return why a file can only be edited as text; empty: its drawing can be edited, too.
+def graph_items(graph: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return the nodes or edges of a graph as a file has it; what is none is empty."""
+    found = graph.get(key)
+    listed = cast("list[Any]", found) if isinstance(found, list) else []
+    return [cast("dict[str, Any]", each) if isinstance(each, dict) else {} for each in listed]
 
-    >>> why_fixed("a: 1", ".yaml"), why_fixed("a = 1", ".toml")
-    ('', 'it is written in TOML')
-    """
-    if suffix == ".toml":
-        return "it is written in TOML"
-    try:
-        return ALIASES if has_aliases(text) else ""
-    except (yaml.YAMLError, RecursionError):
-        return ""
+
+def written_names(value: object) -> list[str]:
+    """Return names that are written as a list, or as one."""
+    if isinstance(value, list):
+        return [str(each) for each in cast("list[object]", value)]
+    return [value] if isinstance(value, str) and value else []
 
 
 def _path_of(edit: Mapping[str, Any], name: str = "path") -> list[str | int]:
@@ -100,7 +100,7 @@ def _graph_of(text: str, edit: Mapping[str, Any]) -> tuple[list[str | int], dict
 def _rename(text: str, edit: Mapping[str, Any]) -> str:
     path, graph = _graph_of(text, edit)
     old, new = str(edit["node"]), str(edit["name"])
-    names = [each.get("id") for each in items_of(graph, "nodes")]
+    names = [each.get("id") for each in graph_items(graph, "nodes")]
     if not new or new in names:
         raise not_an_edit(f'the name "{new:.50}" is taken or empty')
     for place in _mentions(graph, old):
@@ -112,10 +112,10 @@ def _rename(text: str, edit: Mapping[str, Any]) -> str:
 
 def _mentions(graph: Mapping[str, Any], name: str) -> Iterator[list[str | int]]:
     """Yield the places whose value is the name of a node."""
-    for at, node in enumerate(items_of(graph, "nodes")):
+    for at, node in enumerate(graph_items(graph, "nodes")):
         if node.get("id") == name:
             yield ["nodes", at, "id"]
-    for at, edge in enumerate(items_of(graph, "edges")):
+    for at, edge in enumerate(graph_items(graph, "edges")):
         yield from (["edges", at, end] for end in ("from", "to") if edge.get(end) == name)
     for key in ("start", "end", "loop"):
         found = graph.get(key)
@@ -130,8 +130,8 @@ def _named_keys(graph: Mapping[str, Any], name: str) -> Iterator[list[str | int]
     """Yield the places whose key is the name of a node: limits of cycles, routes of a switch."""
     if name in (graph.get("cycle_limits") or {}):
         yield ["cycle_limits", name]
-    sources = {edge.get("from") for edge in items_of(graph, "edges") if edge.get("to") == name}
-    for at, node in enumerate(items_of(graph, "nodes")):
+    sources = {edge.get("from") for edge in graph_items(graph, "edges") if edge.get("to") == name}
+    for at, node in enumerate(graph_items(graph, "nodes")):
         config = node.get("config")
         routes: Any = (
             cast("dict[str, Any]", config).get("routes") if isinstance(config, dict) else None
@@ -158,7 +158,7 @@ def _renamed_key(text: str, path: Keys, new: str) -> str:
 def _drop(text: str, edit: Mapping[str, Any]) -> str:
     path, graph = _graph_of(text, edit)
     name = str(edit["node"])
-    edges = items_of(graph, "edges")
+    edges = graph_items(graph, "edges")
     for at in reversed(range(len(edges))):
         if name in (edges[at].get("from"), edges[at].get("to")):
             text = remove_value(text, [*path, "edges", at])
@@ -166,7 +166,7 @@ def _drop(text: str, edit: Mapping[str, Any]) -> str:
         text = remove_value(text, [*path, *place])
     if name in (graph.get("cycle_limits") or {}):
         text = remove_value(text, [*path, "cycle_limits", name])
-    for at, node in enumerate(items_of(graph, "nodes")):
+    for at, node in enumerate(graph_items(graph, "nodes")):
         if node.get("id") == name:
             return remove_value(text, [*path, "nodes", at])
     raise KeyError(name)
@@ -176,12 +176,12 @@ def _group(text: str, edit: Mapping[str, Any]) -> str:
     """Return the text with nodes moved, as they are written, into a subgraph of their own."""
     path, graph = _graph_of(text, edit)
     names, name = {str(each) for each in edit["nodes"]}, str(edit["name"])
-    nodes, edges = items_of(graph, "nodes"), items_of(graph, "edges")
+    nodes, edges = graph_items(graph, "nodes"), graph_items(graph, "edges")
     inner = [at for at, node in enumerate(nodes) if node.get("id") in names]
     known = {node.get("id") for node in nodes}
     if len(inner) != len(names) or not name or name in known - names:
         raise not_an_edit("its nodes are not in the graph, or the name is taken")
-    starts, ends = (names_of(graph.get(key)) for key in ("start", "end"))
+    starts, ends = (written_names(graph.get(key)) for key in ("start", "end"))
     own = [at for at, e in enumerate(edges) if e.get("from") in names and e.get("to") in names]
     entering = {e["to"] for e in edges if e["to"] in names and e["from"] not in names}
     leaving = {e["from"] for e in edges if e["from"] in names and e["to"] not in names}
@@ -261,7 +261,7 @@ def _grouped(
 def _ungroup(text: str, edit: Mapping[str, Any]) -> str:
     """Return the text with what is in a subgraph, as it is written, in the place of its node."""
     path, graph = _graph_of(text, edit)
-    name, nodes = str(edit["node"]), items_of(graph, "nodes")
+    name, nodes = str(edit["node"]), graph_items(graph, "nodes")
     at = next((at for at, node in enumerate(nodes) if node.get("id") == name), -1)
     if at < 0:
         raise KeyError(name)
@@ -275,24 +275,24 @@ def _ungroup(text: str, edit: Mapping[str, Any]) -> str:
     more |= {*group} - {"start", "end", "nodes", "edges", "payload", "id", "description"}
     if more or group.get("payload") != graph.get("payload"):
         raise in_text(f"the group has settings of its own: {', '.join(sorted(more)) or 'payload'}")
-    starts, ends = names_of(group.get("start")), names_of(group.get("end"))
+    starts, ends = written_names(group.get("start")), written_names(group.get("end"))
     if len(starts) != 1 or len(ends) != 1:
         raise in_text("a group is entered at one node and left at one node")
     taken = {node.get("id") for node in nodes} - {name}
     if name in (graph.get("cycle_limits") or {}) or taken & {
-        node.get("id") for node in items_of(group, "nodes")
+        node.get("id") for node in graph_items(group, "nodes")
     }:
         raise in_text("a limit names the group, or a name in it is taken")
     place = [*path, "nodes", at]
     made = _opened_group(YamlText(text), path, [*place, *keys], at, group)
-    for number, edge in enumerate(items_of(graph, "edges")):
+    for number, edge in enumerate(graph_items(graph, "edges")):
         for end, own in (("from", ends[0]), ("to", starts[0])):
             if edge.get(end) == name:
                 made = set_value(made, [*path, "edges", number, end], own)
     for key, own in (("start", starts[0]), ("end", ends[0])):
         given: Any = graph.get(key)
-        value = [own if each == name else each for each in names_of(given)]
-        if value != names_of(given):
+        value = [own if each == name else each for each in written_names(given)]
+        if value != written_names(given):
             made = set_value(made, [*path, key], value if isinstance(given, list) else value[0])
     return made
 
@@ -303,7 +303,7 @@ def _opened_group(
     """Return the text with the nodes and edges of a group in the lists around it."""
     text, expected = tree.text, data_of(tree.text)
     outer = data_at(expected, path)
-    nodes, edges = items_of(group, "nodes"), items_of(group, "edges")
+    nodes, edges = graph_items(group, "nodes"), graph_items(group, "edges")
     around = tree.at([*path, "edges"])
     has_edges = isinstance(around, yaml.SequenceNode) and bool(around.value)
     lists: list[Keys] = [[*path, "nodes"], [*inside, "nodes"]]
@@ -338,7 +338,7 @@ def _opened_group(
     if edges and has_edges:
         outer["edges"] = [*outer["edges"], *edges]
     made = first_good(iter([made]), expected)
-    typed = data_at(_yaml.load(text, Loader=LOADER), inside)
+    typed = data_at(parse_yaml(text, "").data, inside)
     for edge in typed["edges"] if edges and not has_edges else ():
         made = append_value(made, [*path, "edges"], edge)
     return made
@@ -357,6 +357,3 @@ _ACTS: Final = {
     "group": _group,
     "ungroup": _ungroup,
 }
-
-
-__all__ = ["edited", "why_fixed"]

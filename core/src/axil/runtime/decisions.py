@@ -1,4 +1,4 @@
-"""The gate of a run: which firings may start, in which order, by the plugins that decide."""
+"""The decisions about the firings of a run: which may start, in which order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from axil.errors import HookFailed
 from axil.kernel.tokens import Task
 
 
-class Gate:
+class FiringDecisions:
     """The answers of deciding hooks about a run's firings, and the times of those held back."""
 
     def __init__(
@@ -123,8 +123,7 @@ class Gate:
         try:
             await self._clock.sleep(seconds)
         finally:
-            timer = asyncio.current_task()
-            if timer is not None:
+            if (timer := asyncio.current_task()) is not None:
                 self._timers.pop(timer, None)
         self._look_again()
 
