@@ -104,8 +104,8 @@ def test_a_files_host_gets_what_the_file_says_and_no_variable_of_the_user(own, t
 def test_a_host_that_code_chose_gets_the_variables_of_the_sdk(own):
     with Stub() as server:
         said = heard(server, OpenAIModel, None, api_key=server.key)
-    assert "canary-own-1" in said
     assert "canary-own-3" in said
+    assert "canary-own-4" in said
 
 
 # -- constructors

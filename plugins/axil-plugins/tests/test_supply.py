@@ -104,7 +104,7 @@ def test_a_plugin_that_takes_a_name_of_another_is_refused_and_both_are_named(
     world, axil, flow, kind
 ):
     names = {
-        "nodes": "passthrough", "models": "scripted", "tools": "http_get",
+        "nodes": "passthrough", "models": "scripted", "tools": "measure_text",
         "channels": "terminal", "wrappers": "retry",
     }  # fmt: skip
     world.distribution("acme-a", **{kind: {names[kind]: "acme_a:T"}})
@@ -162,7 +162,7 @@ def test_a_folder_brings_no_module_of_its_own_into_a_program_that_is_started_the
         axil("lock", flow(FLOW, "flow.json"), "--pylock")
     axil("plugins", "doctor", "axil-sqlite", "--import")
     with suppress(Exception):
-        axil("plugins", "test", "axil-otel")
+        axil("plugins", "test", "axil-sqlite")
     assert len(started) >= 3 + IN_PLACE  # what is in place is built
     assert not (tmp_path / "taken").exists()
 

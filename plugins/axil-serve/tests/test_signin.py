@@ -91,11 +91,24 @@ class Desk:
         with TestClient(self.app(), base_url=URL, follow_redirects=False) as client:
             yield client
 
-    def signed_in(self, client: TestClient, next: str = "") -> httpx.Response:
+    def signed_in(self, client: httpx.Client | TestClient, next: str = "") -> httpx.Response:
         """Sign in, and return the last answer."""
         sent = client.get("/login", params={"next": next} if next else {})
         query = self.stub.authorized(sent.headers["location"])
         return client.get(f"/login/callback?{query}")
+
+
+@contextmanager
+def listening(app: Any, listener: socket.socket) -> Iterator[None]:
+    """Serve an application to other programs of this machine."""
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(60)
 
 
 @pytest.fixture
@@ -360,10 +373,14 @@ def test_a_program_comes_with_a_token_of_the_provider(desk):
 
 
 def test_a_stream_ends_with_the_session_and_with_the_token(desk):
-    with desk.served() as client:
-        desk.signed_in(client)
+    with socket.create_server(("127.0.0.1", 0)) as here, ExitStack() as stack:
+        own = f"http://127.0.0.1:{here.getsockname()[1]}"
+        desk.settings = {"url": own}
+        stack.enter_context(listening(desk.app(), here))
+        client = stack.enter_context(httpx.Client(base_url=own, trust_env=False, timeout=60))
+        assert desk.signed_in(client).status_code == 303
         body = {"workflow": "refund", "input": {"amount": 1}}
-        run_id = client.post("/v1/runs", json=body, headers=OWN).json()["run_id"]
+        run_id = client.post("/v1/runs", json=body, headers={"origin": own}).json()["run_id"]
         for headers, seconds in ((None, 8 * 3600 + 1), (as_caller(desk.stub.token()), 700)):
             desk.ahead = 0
             with client.stream("GET", f"/v1/runs/{run_id}/events", headers=headers) as stream:
@@ -414,19 +431,6 @@ def test_a_caller_with_few_rights_is_not_let_in_by_a_cookie_of_another(desk):
         desk.signed_in(client)
         assert client.get("/v1/me", headers=as_caller(EVE)).json()["name"] == "eve"
         assert client.get("/v1/me", headers=as_caller("unknown-token-here")).status_code == 401
-
-
-@contextmanager
-def listening(app: Any, listener: socket.socket) -> Iterator[None]:
-    """Serve an application to other programs of this machine."""
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run, args=([listener],))
-    thread.start()
-    try:
-        yield
-    finally:
-        server.should_exit = True
-        thread.join(60)
 
 
 def below(path: str, app: Any) -> Any:

@@ -123,7 +123,7 @@ class Provider:
             except (JoseError, ValueError) as error:
                 raise self._fault("the token is not signed by it") from error
         registry = jwt.JWTClaimsRegistry(
-            lambda: int(self._now()),
+            int(self._now()),
             int(self._leeway),
             iss={"essential": True, "value": self.issuer},
             sub={"essential": True},

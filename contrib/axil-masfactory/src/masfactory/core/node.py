@@ -295,18 +295,18 @@ class Node:
             async def waiting(inputs: Any, attributes: Any) -> Any:
                 with self.seeing(attributes) as seen:
                     result = self.checked(await function(inputs, *_given(more, seen)))
-                return self.kept(result, seen)
+                return self.retained(result, seen)
 
             return waiting
 
         def working(inputs: Any, attributes: Any) -> Any:
             with self.seeing(attributes) as seen:
                 result = self.checked(function(inputs, *_given(more, seen)))
-            return self.kept(result, seen)
+            return self.retained(result, seen)
 
         return working
 
-    def kept(self, result: dict[str, Any], seen: Keys) -> dict[str, Any]:
+    def retained(self, result: dict[str, Any], seen: Keys) -> dict[str, Any]:
         """Give a result; what it writes of attributes stays with the node, too."""
         named = self._pull_keys if self._push_keys is None else self._push_keys
         written = seen if named is None else named
