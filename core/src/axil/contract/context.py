@@ -70,8 +70,7 @@ def _question_of(given: object) -> Question:
         return given
     if isinstance(given, str):
         return Question(text=given)
-    wanted = "a text or a Question, as Question(text=…, data=…)"
-    raise TypeError(f"ctx.ask: expected {wanted}, found {given!r:.80}.")
+    raise TypeError(f"ctx.ask: expected a text or Question(text=…, data=…), found {given!r:.80}.")
 
 
 class SubRunResult(NamedTuple):

@@ -95,7 +95,8 @@ def _duplicates(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
     seen: set[tuple[object, ...]] = set()
     for edge in edges:
         ways = (edge.source, edge.target, edge.group, edge.router, edge.trigger)
-        key = (*ways, said(edge.condition), said(edge.process))
+        how = (edge.condition, edge.process)
+        key = ways if how == (None, None) else (*ways, *map(said, how))
         if key in seen:
             yield Problem(
                 "AX106",

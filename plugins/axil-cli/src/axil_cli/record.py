@@ -25,7 +25,6 @@ from axil_cli.command import Session, misuse, problems_of
 from axil_cli.leave import changed_functions, digests_of, is_sealed, sealed
 from axil_cli.source import hooked
 from axil_files import PythonTarget, load, load_spec, python_target, spec_changes
-from axil_journals import version_changes
 
 _OFF: Final = ("off", "none", "no", "0")
 _SHOWN: Final = 5  # of several runs that begin so
@@ -316,6 +315,8 @@ def unfit(
     """Return the error of a run whose files cannot be read, where other plugins may be why: AX524;
     else ``error``.
     """
+    from axil_journals import version_changes  # journals, which a first run may do without
+
     changes = version_changes(before, now) if isinstance(error, SpecError) else ()
     if not changes:
         return error

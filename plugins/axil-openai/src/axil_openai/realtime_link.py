@@ -77,6 +77,8 @@ class Link:
             "compression": None,
             "logger": _SILENT,
         }
+        if client.base_url.scheme == "http":  # before 2.27 the SDK asks by TLS in any case
+            client.websocket_base_url = client.base_url.copy_with(scheme="ws")
         connect = client.realtime.connect(model=model, websocket_connection_options=options)
         self._connection = await connect.enter()
         self._reading = asyncio.create_task(self._read())
