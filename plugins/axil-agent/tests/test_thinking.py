@@ -13,7 +13,7 @@ from axil import NodeFailed, RootGraph, run_sync
 from axil.plugin import Message
 from axil_agent import Agent, Reflection, Scripted, ask, models_through
 from axil_journals import MemoryJournal
-from axil_models import Reply, Tool
+from axil_models import Reply, ShownThoughts, Tool
 
 
 def writer(model: Scripted, **settings: Any) -> RootGraph:
@@ -196,3 +196,14 @@ def test_each_reply_can_be_looked_at_and_replaced():
     graph = writer(model, tools=[look], on_reply=on_reply)
     assert graph.invoke({"topic": "x"})[0] == {"text": "TEXT"}
     assert seen == [(1, 2), (0, 4)]
+
+
+def test_thoughts_are_shown_whole_in_letters_that_lower_case_makes_longer():
+    shown: list[Any] = []
+    show = ShownThoughts(shown.append)
+    show({"kind": "text", "text": "<think>\u0130\u0130\u0130</think>Answer"})
+    show.end()
+    assert shown == [
+        {"kind": "reasoning", "text": "\u0130\u0130\u0130"},
+        {"kind": "text", "text": "Answer"},
+    ]

@@ -66,7 +66,7 @@ class ShownThoughts:
     def __init__(self, emit: Callable[[Any], None]) -> None:
         self._emit = emit
         self._held = ""
-        self._closing = ""
+        self._opening = ""
         self._is_text = False
 
     def __call__(self, chunk: object, /) -> None:
@@ -77,7 +77,7 @@ class ShownThoughts:
             self._look()
             return
         if kind in ("reset", "retry"):
-            self._held, self._closing, self._is_text = "", "", False
+            self._held, self._opening, self._is_text = "", "", False
         elif kind != "reasoning":
             self.end()
         self._emit(chunk)
@@ -86,24 +86,25 @@ class ShownThoughts:
         """Show what was held back: nothing more comes."""
         held, self._held = self._held, ""
         if held:
-            self._emit({"kind": "reasoning" if self._closing else "text", "text": held})
+            self._emit({"kind": "reasoning" if self._opening else "text", "text": held})
 
     def _look(self) -> None:
         while self._held:
-            if self._closing:
-                at = self._held.lower().find(self._closing)
-                end = at if at >= 0 else max(0, len(self._held) - len(self._closing) + 1)
+            if self._opening:
+                closed = _CLOSES[self._opening].search(self._held)
+                least = len(self._held) - len(_TAGS[self._opening]) + 1
+                end = max(0, least) if closed is None else closed.start()
                 if end:
                     self._emit({"kind": "reasoning", "text": self._held[:end]})
-                if at < 0:
+                if closed is None:
                     self._held = self._held[end:]
                     return
-                self._held, self._closing = self._held[at + len(self._closing) :].lstrip(), ""
+                self._held, self._opening = self._held[closed.end() :].lstrip(), ""
                 continue
             begun = self._held.lstrip()[:_LONGEST].lower()
             tag = next((tag for tag in _TAGS if begun.startswith(tag)), "")
             if tag:
-                self._held, self._closing = self._held.lstrip()[len(tag) :], _TAGS[tag]
+                self._held, self._opening = self._held.lstrip()[len(tag) :], tag
             elif any(tag.startswith(begun) for tag in _TAGS):
                 return
             else:

@@ -373,8 +373,9 @@ def test_an_estimator_has_sound_figures():
     )
     assert Estimate(characters=10, output_tokens=2).tokens(Estimator()) == (3, 2)
     assert Estimate().tokens(Estimator()) == (0, 0)
-    with pytest.raises(SpecError, match="AX128"):
-        Estimator(characters_per_token=0)
+    for wrong in (0, math.nan, math.inf):
+        with pytest.raises(SpecError, match="AX128"):
+            Estimator(characters_per_token=wrong)
 
 
 # --------------------------------------------------------------------------------------------------
