@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +37,10 @@ class OpenAIBatches:
     def place(self) -> str:
         """The service, its account, the path and the model: a file is for one model."""
         config = self.service.config
-        key = "" if config.api_key is None else config.api_key.name
+        secret, key = config.api_key, ""
+        if secret is not None:
+            value = "" if secret.name else secret.resolve().get_secret_value()
+            key = secret.name or hashlib.sha256(value.encode()).hexdigest()[:16]
         account = [key, config.organization or "", config.project or ""]
         return " ".join([self.service.base_url or "", *account, self.path, self.model])
 
