@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import AfterValidator, BaseModel
+from pydantic import AfterValidator, BaseModel, model_validator
 from typing_extensions import TypedDict
 
 from axil import ConfigError, RootGraph, SpecError
 from axil_agent import Agent, ReplyError, Scripted, SingleAgent
+from axil_agent.output_types import OutputType, partial_fields
 from axil_journals import MemoryJournal
 
 
@@ -163,3 +164,21 @@ def test_one_value_has_one_field_and_no_others():
 def test_what_is_no_type_of_an_output_is_refused_where_it_is_given(kind):
     with pytest.raises(ConfigError, match="AX131 output_type"):
         Agent(Scripted(), output_type=kind)
+
+
+class Named(BaseModel):
+    name: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_two_names(cls, given: Any) -> Any:
+        return {"name": f"{given['first']} {given['last']}"}
+
+
+class Signed(BaseModel):
+    by: Named
+
+
+@pytest.mark.parametrize("text", ['{"by": {"first": "Ann", "la', '{"by": {"first": "\ud83d'])
+def test_a_field_that_is_not_whole_yet_is_not_shown_whatever_its_validator_raises(text):
+    assert partial_fields(text, OutputType(Signed).parts) == {}

@@ -9,6 +9,8 @@ from pydantic import BaseModel
 
 from axil import RootGraph
 from axil_agent import Agent, ReplyError, Scripted, SingleAgent
+from axil_agent.formatters import OneField, Prose
+from axil_models import Json
 
 
 def between(model: Any, keys: Any, **settings: Any) -> Any:
@@ -79,3 +81,11 @@ def test_a_typed_field_of_a_state_is_asked_for_in_json_and_read_without(reply):
 def test_no_text_and_no_answer_are_not_taken_for_prose(reply, fault):
     with pytest.raises(ReplyError, match=fault):
         SingleAgent(Scripted([reply])).invoke({"q": "?"})
+
+
+@pytest.mark.parametrize("formatter", [Prose(), OneField(Json())])
+def test_brackets_inside_each_other_without_end_are_text(formatter):
+    text = "[" * 200_000 + "]" * 200_000
+    assert formatter.parse(text, ["angle"]) == {"angle": text}
+    text = '{"a":' * 200_000 + "1" + "}" * 200_000
+    assert Prose().parse(text, ["angle"]) == {"angle": text}

@@ -113,3 +113,8 @@ def test_an_item_keeps_what_its_message_carries():
     assert MapConfig(split={"type": "regex", "config": {"pattern": "a"}}).items(
         [message("xa", "assistant", source="S", keep=True)]
     )[1] == [message("a", "assistant", source="S", keep=True)]
+
+
+def test_brackets_inside_each_other_without_end_are_one_item():
+    text = "[" * 200_000
+    assert items(text, "json_path", json_path="a") == [text]

@@ -538,7 +538,7 @@ async def _result(
             kind="tool",
         )
         # a person has said what came of a call that broke off
-        if not isinstance(result, Mapping) or "content" not in result:
+        if not isinstance(result, Mapping) or not {"content", "failed"} <= result.keys():
             result = {"content": result_of(result), "failed": False}
     data = cast("dict[str, Any]", result)
     if call.name == "retrieve_context":

@@ -91,7 +91,7 @@ class ByPath(BaseModel, extra="forbid", frozen=True):
         """
         try:
             data = json.loads(text_of(m))
-        except ValueError:
+        except (ValueError, RecursionError):
             return [m]
         return [{**m, "content": render(item)} for item in found_at(data, self.config.json_path)]
 
