@@ -476,3 +476,11 @@ def test_a_model_whose_close_is_a_plain_function_is_closed():
     chosen._made = Plain()  # as if it had been made from the name
     asyncio.run(chosen.close())
     assert closed == ["closed"]
+
+
+def test_a_file_that_is_no_recording_loses_nothing(tmp_path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("one\ntwo")
+    with Recorder.everywhere(notes):
+        pass
+    assert notes.read_text() == "one\ntwo\n"

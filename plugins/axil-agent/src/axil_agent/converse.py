@@ -139,7 +139,7 @@ class _Shown:
         kind = given.get("kind")
         if kind == "text" and self._is_structured and self._fields is None:
             self._show_fields({})
-        self._emit(chunk)
+        self._emit({**given, "chunks": self.count} if kind == "reset" else chunk)
         if kind == "reset":
             self._text, self._fields, self.count = "", None, 0
         elif kind != "retry":

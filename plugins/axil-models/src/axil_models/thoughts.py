@@ -68,25 +68,34 @@ class ShownThoughts:
         self._held = ""
         self._opening = ""
         self._is_text = False
+        self._count = 0
+        """The chunks that were shown, and count."""
 
     def __call__(self, chunk: object, /) -> None:
         """Show a chunk; the beginning of a text when it is clear what it is."""
-        kind = cast("Mapping[str, Any]", chunk).get("kind") if isinstance(chunk, Mapping) else None
+        given = cast("Mapping[str, Any]", chunk if isinstance(chunk, Mapping) else {})
+        kind = given.get("kind")
         if kind == "text" and not self._is_text:
-            self._held += str(cast("Mapping[str, Any]", chunk).get("text") or "")
+            self._held += str(given.get("text") or "")
             self._look()
             return
         if kind in ("reset", "retry"):
             self._held, self._opening, self._is_text = "", "", False
         elif kind != "reasoning":
             self.end()
+        if kind == "reset":  # what is shown has other chunks than what came
+            given, self._count = {**given, "chunks": self._count}, 0
+        self._show(given or chunk, counts=kind not in ("reset", "retry"))
+
+    def _show(self, chunk: object, *, counts: bool = True) -> None:
+        self._count += counts
         self._emit(chunk)
 
     def end(self) -> None:
         """Show what was held back: nothing more comes."""
         held, self._held = self._held, ""
         if held:
-            self._emit({"kind": "reasoning" if self._opening else "text", "text": held})
+            self._show({"kind": "reasoning" if self._opening else "text", "text": held})
 
     def _look(self) -> None:
         while self._held:
@@ -95,7 +104,7 @@ class ShownThoughts:
                 least = len(self._held) - len(_TAGS[self._opening]) + 1
                 end = max(0, least) if closed is None else closed.start()
                 if end:
-                    self._emit({"kind": "reasoning", "text": self._held[:end]})
+                    self._show({"kind": "reasoning", "text": self._held[:end]})
                 if closed is None:
                     self._held = self._held[end:]
                     return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,11 +36,7 @@ class OpenAIBatches:
     def place(self) -> str:
         """The service, its account, the path and the model: a file is for one model."""
         config = self.service.config
-        secret, key = config.api_key, ""
-        if secret is not None:
-            value = "" if secret.name else secret.resolve().get_secret_value()
-            key = secret.name or hashlib.sha256(value.encode()).hexdigest()[:16]
-        account = [key, config.organization or "", config.project or ""]
+        account = [self.service.account, config.organization or "", config.project or ""]
         return " ".join([self.service.base_url or "", *account, self.path, self.model])
 
     def line(self, id: str, body: Mapping[str, Any]) -> bytes:
