@@ -18,6 +18,8 @@ from axil_files import format_duration
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    _Turn = Future["_Turn | None"]
+
 
 class Replies:
     """``replies``: gives its answers in order, then none: the run pauses.
@@ -66,7 +68,7 @@ class Terminal:
         self.config = config or self.Config()
         self._streams = (stdin, stdout)
         self._lock = threading.Lock()
-        self._last: Future[Any] | None = None
+        self._last: _Turn | None = None
         """Done when the last waiter has had its turn, with what it waited for if it gave up."""
         self._reading: Future[str] | None = None
 

@@ -85,7 +85,7 @@ class ShownThoughts:
             self.end()
         if kind == "reset":  # what is shown has other chunks than what came
             given, self._count = {**given, "chunks": self._count}, 0
-        self._show(given or chunk, counts=kind not in ("reset", "retry"))
+        self._show(cast("object", given or chunk), counts=kind not in ("reset", "retry"))
 
     def _show(self, chunk: object, *, counts: bool = True) -> None:
         self._count += counts
