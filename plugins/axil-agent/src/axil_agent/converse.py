@@ -129,7 +129,9 @@ class _Shown:
     def __init__(self, emit: Callable[[Any], None], options: ChatOptions) -> None:
         self._emit, self._output = emit, options.output
         self._is_structured = bool(options.formatter.introduction)
-        self._text = ""
+        self._texts: list[str] = []
+        self._length = self._next = 0
+        """The characters of the reply so far, and how many it has when it is read again."""
         self._fields: dict[str, object] | None = None
         self.count = 0
 
@@ -141,14 +143,18 @@ class _Shown:
             self._show_fields({})
         self._emit({**given, "chunks": self.count} if kind == "reset" else chunk)
         if kind == "reset":
-            self._text, self._fields, self.count = "", None, 0
+            self._texts, self._fields, self.count = [], None, 0
+            self._length = self._next = 0
         elif kind != "retry":
             self.count += 1
         if kind == "text" and self._output is not None and self._is_structured:
-            self._text += str(given.get("text"))
-            found = partial_fields(self._text, self._output.parts)
-            if found != self._fields:
-                self._show_fields(found)
+            self._texts.append(str(given.get("text")))
+            self._length += len(self._texts[-1])
+            if self._length >= self._next:  # with each chunk, it would take the square of the time
+                self._next = self._length + self._length // 64
+                found = partial_fields("".join(self._texts), self._output.parts)
+                if found != self._fields:
+                    self._show_fields(found)
 
     def _show_fields(self, fields: dict[str, object]) -> None:
         self._fields = fields
