@@ -144,8 +144,9 @@ class Reservation:
         """Replace the reservation by what was really used: ``settle(input_tokens=812,
         output_tokens=40)``.
 
-        ``cost``: what the provider says it is; 0, or no such number: as the prices of the place say, for ``model`` or
-        the model it was held for. ``cached_tokens``, ``cache_write_tokens``: of the input.
+        ``cost``: what the provider says it is; 0, or no such number: as the prices of the place
+        say, for ``model`` or the model it was held for. ``cached_tokens``, ``cache_write_tokens``:
+        of the input.
         ``audio_tokens``: of the input, the output and what was cached. ``audio_seconds``: of audio
         that was heard.
         ``discount``: the share of that price that is not asked for.
