@@ -11,10 +11,12 @@ import pytest
 from axil import NodeFailed, RootGraph, run_sync
 from axil.plugin import keep_secret
 from axil_agent import Agent, ContextPolicy, HistoryMemory, Scripted, SingleAgent
+from axil_agent.converse import act
 from axil_agent.errors import TurnLimit
+from axil_agent.standalone import StandaloneContext
 from axil_control import Loop
 from axil_journals import MemoryJournal
-from axil_models import ContextError, Reply, Tool, ToolError
+from axil_models import ContextError, Reply, Tool, ToolCall, ToolError
 
 
 def single(model: Any, **settings: Any) -> SingleAgent:
@@ -487,3 +489,14 @@ def test_what_an_agent_did_is_not_done_again_where_it_is_offered_other_tools():
     [request] = model.requests
     assert [m["content"] for m in request.messages if m["role"] == "tool"] == ["paid"]
     assert [tool.name for tool in request.tools] == ["look"]
+
+
+def test_what_a_person_says_came_of_a_call_is_its_result_whatever_it_is_called():
+    class Resumed(StandaloneContext):
+        async def step(self, name: str, call: Any, /, **options: Any) -> Any:
+            return {"content": "sent"}
+
+    tool = Tool(name="send", description="", parameters={}, call=print, effects="external")
+    calls = [ToolCall(id="c", name="send")]
+    [result] = asyncio.run(act(calls, {"send": tool}, Resumed(), 1, []))
+    assert result["content"] == '{"content": "sent"}'

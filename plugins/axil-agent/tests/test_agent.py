@@ -601,3 +601,29 @@ def test_what_a_constructor_itself_does_wrong_is_no_unknown_setting():
 def test_a_name_that_an_agent_lacks_is_answered_with_what_there_is(name: str, says: str):
     with pytest.raises(AttributeError, match=f'SingleAgent "s" has no "{name}".*{says}'):
         getattr(single(Scripted(["x"]), name="s"), name)
+
+
+def test_turns_that_were_given_up_let_the_next_one_through_however_many_they_are():
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    class Waiting:
+        async def reply(self, request: Any, emit: Any, /) -> Reply:
+            begun.set()
+            await may_end.wait()
+            return Reply(text="done")
+
+    async def go() -> object:
+        agent = SingleAgent(Waiting(), name="one")
+        first = asyncio.create_task(agent.run("one", thread="t"))
+        await begun.wait()
+        others = [asyncio.create_task(agent.run("more", thread="t")) for _ in range(2000)]
+        await asyncio.sleep(0)
+        for other in others:
+            other.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        may_end.set()
+        await first
+        async with asyncio.timeout(60):
+            return await agent.run("last", thread="t")
+
+    assert asyncio.run(go()) == {"message": "done"}

@@ -204,3 +204,22 @@ def test_a_resumed_run_cites_what_the_model_asked_for_before():
     result = asyncio.run(twice())
     assert [each["url"] for each in result.output["citations"]] == ["1.md", "2.md"]
     assert library.asked == 2
+
+
+@pytest.mark.parametrize(
+    "given", ['{"sources": 5}', '{"sources": ["a"]}', '{"sources": [{"url": "a"}]}', "[" * 200_000]
+)
+def test_what_another_tool_of_its_name_gives_is_no_source(given):
+    call = Reply(tool_calls=(ToolCall(id="c", name="retrieve_context", arguments={}),))
+
+    def retrieve_context() -> str:
+        return given
+
+    class Model:
+        async def reply(self, request: Any, emit: Any, /) -> Reply:
+            return call if len(request.messages) == 2 else Reply(text="It says so [1].")
+
+    one = SingleAgent(
+        Model(), instructions="Cite.", tools=[retrieve_context], context=CITE, name="one"
+    )
+    assert one.invoke("?") == {"message": "It says so [1].", "citations": []}

@@ -460,3 +460,27 @@ def test_a_recording_whose_name_no_file_can_have_is_said_so(path):
         Recorder.everywhere(path)
     with pytest.raises(ConfigError, match=r"AX663.*no file can have this name"):
         ask(Replay(path))
+
+
+def test_a_model_whose_close_is_a_plain_function_is_closed():
+    closed: list[str] = []
+
+    class Plain:
+        async def reply(self, request: Request, emit: Any, /) -> Reply:
+            return Reply(text="done")
+
+        def close(self) -> None:
+            closed.append("closed")
+
+    chosen = Chosen({"type": "plain"})
+    chosen._made = Plain()  # as if it had been made from the name
+    asyncio.run(chosen.close())
+    assert closed == ["closed"]
+
+
+def test_a_file_that_is_no_recording_loses_nothing(tmp_path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("one\ntwo")
+    with Recorder.everywhere(notes):
+        pass
+    assert notes.read_text() == "one\ntwo\n"

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import json
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import AfterValidator, BaseModel
+from pydantic import AfterValidator, BaseModel, model_validator
 from typing_extensions import TypedDict
 
 from axil import ConfigError, RootGraph, SpecError
 from axil_agent import Agent, ReplyError, Scripted, SingleAgent
+from axil_agent.output_types import OutputType, partial_fields
 from axil_journals import MemoryJournal
+from axil_models import Reply
 
 
 class Leaf(BaseModel):
@@ -163,3 +166,47 @@ def test_one_value_has_one_field_and_no_others():
 def test_what_is_no_type_of_an_output_is_refused_where_it_is_given(kind):
     with pytest.raises(ConfigError, match="AX131 output_type"):
         Agent(Scripted(), output_type=kind)
+
+
+class Named(BaseModel):
+    name: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_two_names(cls, given: Any) -> Any:
+        return {"name": f"{given['first']} {given['last']}"}
+
+
+class Signed(BaseModel):
+    by: Named
+
+
+@pytest.mark.parametrize("text", ['{"by": {"first": "Ann", "la', '{"by": {"first": "\ud83d'])
+def test_a_field_that_is_not_whole_yet_is_not_shown_whatever_its_validator_raises(text):
+    assert partial_fields(text, OutputType(Signed).parts) == {}
+
+
+def test_a_long_reply_is_read_not_with_each_of_its_chunks_and_shown_whole(monkeypatch):
+    reads: list[int] = []
+
+    def counted(text: str, parts: Any) -> dict[str, object]:
+        reads.append(len(text))
+        return partial_fields(text, parts)
+
+    class Veins(BaseModel):
+        veins: list[int]
+
+    whole = {"veins": list(range(5000))}
+    text, shown = json.dumps(whole), list[Any]()
+
+    class Model:
+        async def reply(self, request: Any, emit: Any, /) -> Reply:
+            for at in range(0, len(text), 4):
+                emit({"kind": "text", "text": text[at : at + 4]})
+            return Reply(text=text)
+
+    monkeypatch.setattr("axil_agent.converse.partial_fields", counted)
+    agent = SingleAgent(Model(), output_type=Veins)
+    asyncio.run(agent.run("?", on_chunk=shown.append))
+    assert sum(reads) < 80 * len(text) < sum(range(0, len(text), 4))
+    assert [each["fields"] for each in shown if each["kind"] == "output"][-1] == whole

@@ -192,7 +192,7 @@ def test_a_path_is_read_from_the_workspace_when_it_is_sent(tmp_path):
     assert model.requests[0].messages[-1]["content"][1]["data"] == image(PNG)["data"]
 
 
-@pytest.mark.parametrize("path", ["../secret.png", "link.png", "{outside}", "none.png"])
+@pytest.mark.parametrize("path", ["../secret.png", "link.png", "{outside}", "none.png", "\0.png"])
 def test_a_path_never_leads_out_of_the_workspace(tmp_path, path):
     room = tmp_path / "room"
     room.mkdir()

@@ -10,7 +10,8 @@ from pydantic import BaseModel
 
 from axil import RootGraph
 from axil_agent import Agent, ReplyError, Scripted, SingleAgent
-from axil_models import Reply, Request
+from axil_agent.formatters import OneField, Prose
+from axil_models import Json, Reply, Request
 
 
 def between(model: Any, keys: Any, **settings: Any) -> Any:
@@ -130,3 +131,11 @@ def test_a_try_that_broke_off_is_taken_back_as_it_was_shown(text, options, piece
     g.build().invoke({}, observers=[Watch()])
     said = "".join(chunk["text"] for chunk in left if chunk["kind"] == "text")
     assert said == text.rpartition("</think>")[2]
+
+
+@pytest.mark.parametrize("formatter", [Prose(), OneField(Json())])
+def test_brackets_inside_each_other_without_end_are_text(formatter):
+    text = "[" * 200_000 + "]" * 200_000
+    assert formatter.parse(text, ["angle"]) == {"angle": text}
+    text = '{"a":' * 200_000 + "1" + "}" * 200_000
+    assert Prose().parse(text, ["angle"]) == {"angle": text}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from math import inf, nan
 from typing import Annotated, Any
 
 import pytest
@@ -21,6 +22,7 @@ from axil_models import (
     Request,
     SingleFlight,
     Turn,
+    blocks_of,
     owner_metadata,
     turn_id,
     turn_of,
@@ -394,7 +396,8 @@ def test_vectors_that_do_not_fit_are_refused():
 
     assert run_sync(vectors_of(Wrong([1, 2]), ["a"])) == [[1, 2]]
     assert run_sync(vectors_of(Wrong(), [])) == []
-    for wrong in (Wrong(), Wrong([1, 2, 3]), Wrong([1, 2], [1, 2])):
+    faulty = Wrong(), Wrong([1, 2, 3]), Wrong([1, 2], [1, 2]), Wrong([1, nan]), Wrong([inf, 1])
+    for wrong in faulty:
         with pytest.raises(ContextError, match='AX893 the embedder "wrong" gave'):
             run_sync(vectors_of(wrong, ["a"]))
 
@@ -478,3 +481,25 @@ def test_work_is_shared_between_threads():
         thread.join(60)
     assert results == [7] * 4
     assert len(begun) <= 4
+
+
+class Found:
+    """A provider that gives what it was made with."""
+
+    def __init__(self, *found: object) -> None:
+        self.found = found
+
+    def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[Any]:
+        return list(self.found)
+
+
+@pytest.mark.parametrize("block", [{"text": "a", "score": "0.5"}, {"text": 5}])
+def test_a_block_that_is_none_is_its_providers_failure(block):
+    with pytest.raises(ContextError, match='AX658 the context provider "Found" failed'):
+        run_sync(blocks_of(Found(block, {"text": "b", "score": 0.1}), ContextQuery("q"), 2))
+
+
+def test_a_score_that_is_no_number_is_none():
+    given = [ContextBlock("?", score=nan), ContextBlock("b", score=0.1), ContextBlock("a", score=1)]
+    found = run_sync(blocks_of(Found(*given), ContextQuery("q"), 2))
+    assert [block.text for block in found] == ["a", "b"]

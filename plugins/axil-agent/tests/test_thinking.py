@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from pydantic import BaseModel
 
 from axil import NodeFailed, RootGraph, run_sync
 from axil.plugin import Message
-from axil_agent import Agent, Reflection, Scripted, ask, models_through
+from axil_agent import Agent, Reflection, Scripted, SingleAgent, ask, models_through
 from axil_journals import MemoryJournal
-from axil_models import Reply, Tool
+from axil_models import ModelError, Reply, Retry, ShownThoughts, Tool, persevere
 
 
 def writer(model: Scripted, **settings: Any) -> RootGraph:
@@ -196,3 +197,49 @@ def test_each_reply_can_be_looked_at_and_replaced():
     graph = writer(model, tools=[look], on_reply=on_reply)
     assert graph.invoke({"topic": "x"})[0] == {"text": "TEXT"}
     assert seen == [(1, 2), (0, 4)]
+
+
+def test_thoughts_are_shown_whole_in_letters_that_lower_case_makes_longer():
+    shown: list[Any] = []
+    show = ShownThoughts(shown.append)
+    show({"kind": "text", "text": "<think>\u0130\u0130\u0130</think>Answer"})
+    show.end()
+    assert shown == [
+        {"kind": "reasoning", "text": "\u0130\u0130\u0130"},
+        {"kind": "text", "text": "Answer"},
+    ]
+
+
+def test_what_is_taken_back_is_all_that_was_shown_of_a_reply_that_broke_off():
+    class Again:
+        async def reply(self, request: Any, emit: Any, /) -> Reply:
+            async def attempt(show: Any) -> Reply:
+                for text in ("<th", "ink>Hm", ".</think>", '{"a": 1', ', "b": 2}'):
+                    show({"kind": "text", "text": text})
+                tries.append(1)
+                if len(tries) == 1:
+                    raise ModelError("busy", transient=True)
+                return Reply(text='{"a": 1, "b": 2}')
+
+            retry = Retry(first_wait_seconds=0)
+            return await persevere(attempt, retry, emit, lambda error: cast("Any", error))
+
+    class Two(BaseModel):
+        a: int
+        b: int
+
+    tries: list[int] = []
+    shown: list[Any] = [{"kind": "before"}]
+
+    def show(chunk: Any) -> None:
+        if chunk["kind"] == "reset":
+            del shown[len(shown) - chunk["chunks"] :]
+        elif chunk["kind"] != "retry":
+            shown.append(chunk)
+
+    agent = SingleAgent(Again(), output_type=Two)
+    asyncio.run(agent.run("?", on_chunk=show))
+    assert [each.get("text") for each in shown if each["kind"] != "output"] == [
+        None, "Hm.", '{"a": 1', ', "b": 2}',
+    ]  # fmt: skip
+    assert shown[0] == {"kind": "before"}

@@ -331,3 +331,22 @@ def test_questions_of_several_event_loops_are_asked_one_after_the_other():
         thread.join(60)
     assert answers == [("first", "1"), ("second", "2")]
     assert "never?" not in screen.getvalue()
+
+
+def test_questions_that_were_given_up_let_the_next_one_through_however_many_they_are():
+    keys = Slowly("1\n2\n")
+    terminal = Terminal(stdin=keys, stdout=io.StringIO())
+
+    async def go() -> list[Any]:
+        first = asyncio.create_task(terminal.ask(Question(text="first?")))
+        assert await asyncio.to_thread(keys.reads.acquire, timeout=60)
+        others = [asyncio.create_task(terminal.ask(Question(text="?"))) for _ in range(2000)]
+        await asyncio.sleep(0)
+        for other in others:
+            other.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        keys.press.release(2)
+        async with asyncio.timeout(60):
+            return [await first, await terminal.ask(Question(text="last?"))]
+
+    assert asyncio.run(go()) == ["1", "2"]

@@ -285,3 +285,24 @@ def test_a_file_that_names_a_loop_is_answered_with_what_files_have(config):
     named = NodeSpec(id="turn", use=ComponentRef(type="loop", config=config))
     with pytest.raises(SpecError, match=r'AX121 .*"loop" gets its nodes in Python.*loop_counter'):
         assert Workflow(GraphSpec(id="g", nodes=(named,))).plan
+
+
+def test_a_loop_ends_where_its_judge_says_so_whatever_its_stop_function_says():
+    class Judge:
+        async def decide(self, fields: Any, attributes: Any, ctx: Any) -> bool:
+            return fields["n"] >= 2
+
+    g = RootGraph("g")
+    loop = g.create_node(
+        Loop,
+        name="l",
+        max_iterations=9,
+        judge=Judge(),
+        terminate_condition_function=lambda m: m["n"] >= 5,
+    )
+    body = loop.create_node(CustomNode, name="b", forward=lambda d: {"n": d["n"] + 1})
+    loop.edge_from_controller(body, ["n"])
+    loop.edge_to_controller(body, ["n"])
+    g.edge_from_entry(loop, ["n"])
+    g.edge_to_exit(loop, ["n"])
+    assert g.build().invoke({"n": 0})[0] == {"n": 2}

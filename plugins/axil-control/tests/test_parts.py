@@ -114,3 +114,8 @@ def test_a_part_is_by_whom_its_message_is_and_has_none_of_its_marks():
     assert MapConfig(split={"type": "regex", "config": {"pattern": "a"}}).items(
         [message("xa", "assistant", source="S", keep=True, preserve_role=True)]
     )[1] == [message("a", "assistant", source="S")]
+
+
+def test_brackets_inside_each_other_without_end_are_one_item():
+    text = "[" * 200_000
+    assert items(text, "json_path", json_path="a") == [text]

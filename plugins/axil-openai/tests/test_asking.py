@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,17 @@ from pydantic import BaseModel, TypeAdapter
 
 from axil import ConfigError
 from axil.plugin import Grants, granted, make_component
-from axil_models import ModelError, PartError, Request, Structure, ToolSpec, audio, file, image
+from axil_models import (
+    Clients,
+    ModelError,
+    PartError,
+    Request,
+    Structure,
+    ToolSpec,
+    audio,
+    file,
+    image,
+)
 from axil_openai import OpenAIEmbedder, OpenAIModel, OpenAIResponsesModel
 from axil_openai.strict import strict
 from axil_openai.whole import without_end
@@ -605,6 +616,26 @@ def test_an_embedder_is_asked_again_as_a_model_is():
             asyncio.run(one.embed(["a"]))
         assert len(server.requests) == 4
         assert server.open_connections() == 0
+
+
+@pytest.mark.parametrize("given", [{"index": None, "embedding": [1.0]}, {"index": 0}])
+def test_vectors_of_another_form_are_an_error_of_the_service(given):
+    class Client:
+        @property
+        def embeddings(self):
+            return self
+
+        async def create(self, **asked):
+            each = SimpleNamespace(**{"embedding": None, **given})
+            return SimpleNamespace(data=[each, each])
+
+        async def close(self):
+            pass
+
+    one = OpenAIEmbedder("e", "key", "http://localhost/v1", retry={"max_tries": 1})
+    one.service.clients = Clients(Client, Client.close)
+    with pytest.raises(ModelError, match="another form than its API"):
+        asyncio.run(one.embed(["a", "b"]))
 
 
 @given(st.data())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from contextlib import contextmanager
 
 import pytest
@@ -206,6 +207,35 @@ def test_what_never_arrived_is_submitted_again(collected):
         replies = asyncio.run(ask_all(collected(), model, "a", "b"))
     assert [reply.text for reply in replies] == ["re a", "re b"]
     assert len(server.batches.made) == 1
+
+
+def test_calls_with_keys_of_two_accounts_are_in_two_batches(collected):
+    async def both(batches, *models):
+        with use_batches(batches):
+            asked = [ask(model, "a") for model in models]
+            replies = await asyncio.gather(*asked, return_exceptions=True)
+        await batches.close()
+        return replies
+
+    with serving() as (server, model):
+        other = OpenAIModel("m", "another-key", server.url, **QUICK)
+        replies = asyncio.run(both(collected(), model, other))
+        keys = {each.headers["authorization"] for each in server.requests}
+    assert [reply.text for reply in replies] == ["re a", "re a"]
+    assert len(server.batches.made) == 2
+    assert keys == {f"Bearer {server.key}", "Bearer another-key"}
+
+
+@pytest.mark.parametrize("act", ["begin", "name", "calls_of"])
+def test_a_file_that_cannot_be_written_is_the_error_of_every_call(act, collected, monkeypatch):
+    def full(*given):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with serving() as (_server, model):
+        batches = collected()
+        monkeypatch.setattr(batches.file, act, full)
+        replies = asyncio.run(asyncio.wait_for(ask_all(batches, model, "a", "b"), 30))
+    assert [str(reply) for reply in replies] == ["database or disk is full"] * 2
 
 
 def test_a_wrong_key_is_the_error_of_every_call_and_is_asked_once(collected):

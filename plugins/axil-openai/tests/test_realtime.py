@@ -26,6 +26,8 @@ from axil_models import (
     audio,
 )
 from axil_openai import OpenAIRealtimeModel
+from axil_openai.realtime import Conversation
+from axil_openai.realtime_link import Link
 from axil_openai.realtime_wire import said_until, wav_of
 from axil_testing.stub import Act, Call, RealtimeStub, speech
 
@@ -563,3 +565,41 @@ def test_a_missing_library_is_named(server, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "websockets", None)
     with pytest.raises(ConfigError, match=r"(?s)AX301.*websockets.*\[realtime\]"):
         called(server)
+
+
+def test_a_link_whose_closing_is_cancelled_is_cancelled():
+    async def go() -> None:
+        link = Link(OpenAIRealtimeModel("m").service, None, {}, detects=False)
+        link._reading = asyncio.create_task(asyncio.Event().wait())  # type: ignore[assignment]
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(link.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+
+    asyncio.run(go())
+
+
+def test_a_connection_is_closed_where_the_microphone_has_failed():
+    closed: list[str] = []
+
+    class Closing(Link):
+        async def close(self) -> None:
+            closed.append("closed")
+
+    async def broken() -> AsyncGenerator[bytes]:
+        raise OSError("unplugged")
+        yield b""
+
+    async def go() -> None:
+        model = OpenAIRealtimeModel("m")
+        talk = Conversation(model, Line(broken()))
+        talk._link = Closing(model.service, None, {}, detects=False)
+        talk._pumping = asyncio.create_task(talk._pump())
+        await asyncio.wait([talk._pumping])
+        with pytest.raises(OSError, match="unplugged"):
+            await talk.close()
+
+    asyncio.run(go())
+    assert closed == ["closed"]

@@ -42,8 +42,7 @@ class AnthropicBatches:
     @property
     def place(self) -> str:
         """The service and its account."""
-        key = self.service.config.api_key
-        return f"{self.service.base_url or ''} {'' if key is None else key.name} {_PATH}"
+        return f"{self.service.base_url or ''} {self.service.account} {_PATH}"
 
     def line(self, id: str, body: Mapping[str, Any]) -> bytes:
         """Return a request as one of a batch."""

@@ -61,10 +61,17 @@ def note_found(content: Any) -> None:
     if noted is None:
         return
     parts = [{"text": content}] if isinstance(content, str) else content
-    with suppress(ValueError):  # it failed, and said so
+    found: Any = None
+    with suppress(ValueError, RecursionError):  # it failed, and said so
         data: Any = json.loads(parts[0].get("text") or "{}" if parts else "{}")
-        if isinstance(data, Mapping):  # else it is of another tool of this name
-            noted += cast("Mapping[str, Any]", data).get(SOURCES) or ()
+        found = cast("Mapping[str, Any]", data).get(SOURCES) if isinstance(data, Mapping) else None
+    if isinstance(found, list) and all(map(_is_source, cast("list[object]", found))):
+        noted += found  # else it is of another tool of this name
+
+
+def _is_source(given: object) -> bool:
+    source = cast("Mapping[str, object]", given if isinstance(given, Mapping) else {})
+    return type(source.get("number")) is int
 
 
 def source_of(number: int, label: str, block: ContextBlock) -> Source:

@@ -129,9 +129,11 @@ class _Shown:
     def __init__(self, emit: Callable[[Any], None], options: ChatOptions) -> None:
         self._emit, self._output = emit, options.output
         self._is_structured = bool(options.formatter.introduction)
-        self._text = ""
+        self._texts: list[str] = []
+        self._length = self._next = 0
+        """The characters of the reply so far, and how many it has when it is read again."""
         self._fields: dict[str, object] | None = None
-        self.count = self._added = 0
+        self.count = 0
 
     def __call__(self, chunk: object, /) -> None:
         """Show a chunk, and the fields that it completes."""
@@ -139,26 +141,25 @@ class _Shown:
         kind = given.get("kind")
         if kind == "text" and self._is_structured and self._fields is None:
             self._show_fields({})
-        if kind == "reset":  # the model does not know of the fields that were shown beside
-            taken = cast("int", given.get("chunks") or 0) + self._added
-            self._emit({**given, "chunks": taken})
-            self._text, self._fields = "", None
-            self.count, self._added = max(0, self.count - taken), 0
-            return
-        self._emit(chunk)
-        if kind != "retry":
+        self._emit({**given, "chunks": self.count} if kind == "reset" else chunk)
+        if kind == "reset":
+            self._texts, self._fields, self.count = [], None, 0
+            self._length = self._next = 0
+        elif kind != "retry":
             self.count += 1
         if kind == "text" and self._output is not None and self._is_structured:
-            self._text += str(given.get("text"))
-            found = partial_fields(self._text, self._output.parts)
-            if found != self._fields:
-                self._show_fields(found)
+            self._texts.append(str(given.get("text")))
+            self._length += len(self._texts[-1])
+            if self._length >= self._next:  # with each chunk, it would take the square of the time
+                self._next = self._length + self._length // 64
+                found = partial_fields("".join(self._texts), self._output.parts)
+                if found != self._fields:
+                    self._show_fields(found)
 
     def _show_fields(self, fields: dict[str, object]) -> None:
         self._fields = fields
         self._emit({"kind": "output", "fields": fields})
         self.count += 1
-        self._added += 1
 
     def end(self, fields: dict[str, object]) -> None:
         """Show the fields of the whole reply, where they were not all shown before: of a bare
@@ -543,7 +544,7 @@ async def _result(
             kind="tool",
         )
         # a person has said what came of a call that broke off
-        if not isinstance(result, Mapping) or "content" not in result:
+        if not isinstance(result, Mapping) or not {"content", "failed"} <= result.keys():
             result = {"content": result_of(result), "failed": False}
     data = cast("dict[str, Any]", result)
     if call.name == "retrieve_context":

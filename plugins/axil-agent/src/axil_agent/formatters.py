@@ -83,7 +83,7 @@ class Prose:
         text, inner = _bare(text)
         name = fields[0] if fields else "message"
         if inner.startswith("{") and inner.endswith("}"):
-            with suppress(ValueError):
+            with suppress(ValueError, RecursionError):
                 found: Any = json.loads(inner, strict=False)
                 if name in found:
                     return found
@@ -107,7 +107,7 @@ class OneField:
         """
         bare, inner = _bare(text)
         if fields and inner.startswith("["):  # objects in a list are not the object
-            with suppress(ValueError):
+            with suppress(ValueError, RecursionError):
                 return {fields[0]: json.loads(inner)}
         try:
             return self._inner.parse(text, fields)
@@ -116,7 +116,7 @@ class OneField:
                 raise
         try:
             return {fields[0]: json.loads(inner)}
-        except ValueError:
+        except (ValueError, RecursionError):
             return {fields[0]: bare}
 
 

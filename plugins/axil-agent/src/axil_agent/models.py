@@ -31,6 +31,7 @@ from axil_models import (
     Request,
     ToolCall,
     Usage,
+    call_async,
     in_thread,
     name_and_config,
     read_arguments,
@@ -130,7 +131,7 @@ class Chosen:
         close = getattr(self._made, "close", None)
         async with contextlib.AsyncExitStack() as stack:
             if close is not None and isinstance(self.given, (str, Mapping)):
-                stack.push_async_callback(close)
+                stack.push_async_callback(call_async, close)
             for model in held.models if held is not None else ():
                 stack.push_async_callback(model.__aexit__, None, None, None)
 

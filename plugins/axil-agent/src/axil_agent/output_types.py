@@ -179,13 +179,15 @@ def partial_fields(text: str, parts: Mapping[str, TypeAdapter[object]]) -> dict[
     if start < 0:
         return {}
     try:
-        given = from_json(text[start:], allow_partial=True)
+        # half of a pair of surrogates cannot be encoded
+        given = from_json(text[start:].encode("utf-8", "replace"), allow_partial=True)
     except ValueError:
         return {}
     found: dict[str, object] = {}
     for name, kind in parts.items():
         if name in given:
-            with suppress(ValidationError):
+            # a validator of the user's may raise whatever it likes of half a value
+            with suppress(Exception):
                 value = kind.validate_python(given[name])
                 found[name] = kind.dump_python(value, mode="json")
     return found

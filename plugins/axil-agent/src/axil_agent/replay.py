@@ -56,6 +56,7 @@ _LONGEST_DIFF = 40
 
 _REPLY = TypeAdapter(Reply)
 _KEYS = frozenset({"session", "activation", "step", "request", "reply"})
+_BEGINNING = b'{"session": '
 _NO_EXCHANGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 log = logging.getLogger("axil_agent")
@@ -201,8 +202,8 @@ def _unless_refused(
 
 
 def _mend(path: Path) -> None:
-    """End the last line of a recording, or remove it if it was cut off; make the file if there is
-    none. Raises: OSError.
+    """End the last line of a recording, or remove an exchange that was cut off; make the file if
+    there is none. Raises: OSError.
     """
     with path.open("ab+") as file:
         end = file.seek(0, os.SEEK_END)
@@ -215,7 +216,10 @@ def _mend(path: Path) -> None:
         try:
             json.loads(last)
         except (ValueError, RecursionError):
-            file.truncate(end - len(last))
+            if last[: len(_BEGINNING)] == _BEGINNING[: len(last)]:
+                file.truncate(end - len(last))
+            else:  # a file of something else
+                file.write(b"\n")
         else:
             file.write(b"\n")
 

@@ -38,13 +38,17 @@ if TYPE_CHECKING:
     from axil_agent.stage import Stage
 
 
+_Turn = Future["_Turn | None"]
+"""Done when a turn has ended; with the one that is to be waited for instead, where it had none."""
+
+
 class _Conversation:
     """The conversation that a thread continues."""
 
     def __init__(self) -> None:
         self.local: dict[str, Any] = {}
         self.state: dict[str, Any] = {}
-        self._last: Future[None] | None = None
+        self._last: _Turn | None = None
         self._lock = threading.Lock()
 
     @asynccontextmanager
@@ -55,22 +59,20 @@ class _Conversation:
         if self in _inside.get():
             yield
             return
-        mine: Future[None] = Future()
+        mine: _Turn = Future()
         with self._lock:
             before, self._last = self._last, mine
         try:
-            if before is not None:
-                await asyncio.shield(asyncio.wrap_future(before))
+            while before is not None:
+                before = await asyncio.shield(asyncio.wrap_future(before))
             token = _inside.set(_inside.get() | {self})
             try:
                 yield
             finally:
                 _inside.reset(token)
         finally:
-            if before is None:
-                mine.set_result(None)
-            else:  # a caller that gave up waiting lets no other through before the one at work
-                before.add_done_callback(lambda _: mine.set_result(None))
+            # a caller that gave up waiting lets no other through before the one at work
+            mine.set_result(before)
 
 
 _inside: ContextVar[frozenset[_Conversation]] = ContextVar(

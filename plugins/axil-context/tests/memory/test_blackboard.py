@@ -111,3 +111,10 @@ def test_an_attribute_that_holds_something_else_is_named(value):
         ConfigError, match=r"AX916 blackboard\.blackboard: expected a list of notes"
     ):
         Blackboard().get_blocks(ContextQuery("", attributes={"blackboard": value}))
+
+
+def test_notes_without_a_name_differ_by_what_they_say():
+    notes = [{"by": "a", "text": "one"}, {"by": "b", "text": "two"}, {"by": "a", "text": "one"}]
+    shown = Blackboard().get_blocks(ContextQuery("", attributes={"blackboard": notes}))
+    assert [block.text for block in shown] == ["a: one", "b: two"]
+    assert len({block.chunk_id for block in shown}) == 2

@@ -4,11 +4,13 @@ index.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -239,3 +241,44 @@ def test_a_file_that_is_written_over_is_read_anew(tmp_path, more):
     assert lines.read() == (False, [])
     lines.append([{"n": "next"}])
     assert lines.read() == (False, [{"n": "next"}])
+
+
+def test_a_query_that_is_given_up_loses_nothing_that_was_written(tmp_path, monkeypatch):
+    memory, read = FileMemory(path=str(tmp_path / "m.jsonl")), Lines.read
+
+    async def given_up() -> list[str]:
+        begun, may_end, ended = asyncio.Event(), threading.Event(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def slow(lines: Lines) -> tuple[bool, list[dict[str, object]]]:
+            loop.call_soon_threadsafe(begun.set)
+            may_end.wait()
+            try:
+                return read(lines)
+            finally:
+                loop.call_soon_threadsafe(ended.set)
+
+        await reported(memory, turn("tea?", "green"))
+        await memory.get_blocks(ContextQuery("tea"))
+        await reported(memory, turn("tea?", "black", number=2))
+        with monkeypatch.context() as patched:
+            patched.setattr(Lines, "read", slow)
+            query = asyncio.create_task(memory.get_blocks(ContextQuery("tea")))
+            await begun.wait()
+            query.cancel()
+            await asyncio.gather(query, return_exceptions=True)
+            may_end.set()
+            await ended.wait()
+        return texts(await memory.get_blocks(ContextQuery("tea")))
+
+    assert sorted(run_sync(given_up())) == ["tea?\nblack", "tea?\ngreen"]
+
+
+def test_an_index_that_outlives_the_process_forgets_what_another_process_deleted(tmp_path):
+    path, index = str(tmp_path / "m.jsonl"), {"type": "keyword", "path": str(tmp_path / "index")}
+    first, other = FileMemory(path=path, index=index), FileMemory(path=path)
+    run_sync(reported(first, turn("tea?", "green"), turn("tea?", "black", number=2)))
+    [black] = [b for b in run_sync(first.get_blocks(ContextQuery("tea"))) if "black" in b.text]
+    run_sync(first.close())
+    run_sync(other.delete([black]))
+    assert asked(FileMemory(path=path, index=index), "tea") == ["tea?\ngreen"]

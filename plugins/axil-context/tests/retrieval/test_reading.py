@@ -186,3 +186,10 @@ def test_a_file_that_is_none_of_the_sources_is_never_read(folder, tmp_path_facto
     for path in (secret, folder / ".." / secret.parent.name / secret.name, folder / "link.png"):
         with pytest.raises(ContextError, match="AX941"):
             Sources(paths=[str(folder)]).opened([ContextBlock("x", part=image(str(path)))])
+
+
+@pytest.mark.parametrize("charset", ["undefined", "no-such-charset"])
+def test_a_page_in_no_encoding_is_named(charset):
+    page = f"<meta charset={charset}><p>An axil.</p>".encode()
+    with pytest.raises(ContextError, match=f'AX890 "page.html" is not {charset}'):
+        documents_of(page, "page.html", "utf-8")

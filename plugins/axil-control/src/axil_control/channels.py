@@ -18,6 +18,8 @@ from axil_files import format_duration
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    _Turn = Future["_Turn | None"]
+
 
 class Replies:
     """``replies``: gives its answers in order, then none: the run pauses.
@@ -66,8 +68,8 @@ class Terminal:
         self.config = config or self.Config()
         self._streams = (stdin, stdout)
         self._lock = threading.Lock()
-        self._last: Future[None] | None = None
-        """Done when the last waiter has had its turn."""
+        self._last: _Turn | None = None
+        """Done when the last waiter has had its turn, with what it waited for if it gave up."""
         self._reading: Future[str] | None = None
 
     async def ask(self, question: Question) -> object:
@@ -103,14 +105,11 @@ class Terminal:
         with self._lock:
             before, self._last = self._last, mine
         try:
-            if before is not None:
-                await asyncio.wrap_future(before)
+            while before is not None:
+                before = await asyncio.wrap_future(before)
             yield
         finally:
-            if before is None:
-                mine.set_result(None)
-            else:  # who gives up while waiting has no turn to end
-                before.add_done_callback(lambda _: mine.set_result(None))
+            mine.set_result(before)  # who gives up while waiting has no turn to end
 
     async def _line(self, stdin: TextIO) -> str:
         """Return the next line.

@@ -392,9 +392,9 @@ class Controller:
             asked, attributes = _StopFields(fields), self._view(attributes)
             try:
                 answer = self._ask_to_stop(asked, attributes)
-                is_met = bool(await answer if hasattr(answer, "__await__") else answer)
+                is_met = bool(await answer if hasattr(answer, "__await__") else answer) or is_met
             except NotSetYet:
-                is_met = False
+                pass
             fields = dict(asked.items())
         return self._end(fields, attributes, is_met=is_met)
 

@@ -92,7 +92,7 @@ class ByPath(BaseModel, extra="forbid", frozen=True):
         """
         try:
             data = json.loads(text_of(m))
-        except ValueError:
+        except (ValueError, RecursionError):
             return [m]
         found = found_at(data, self.config.json_path)
         return [m] if found is None else [_part(m, render(item)) for item in found]

@@ -20,6 +20,7 @@ import secrets
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from typing import Any, Final, Protocol, cast
 
@@ -287,12 +288,24 @@ class ModelBatches:
         calls = {key: self._asked[key] for key in group.keys if key in self._asked}
         if calls:
             runs = {key: call.run for key, call in calls.items()}
-            batch = self.file.begin(place, secrets.token_hex(16), runs, time.time())
+            try:
+                batch = self.file.begin(place, secrets.token_hex(16), runs, time.time())
+            except Exception as error:  # noqa: BLE001  # the calls that wait raise it
+                self._fail(calls, error)
+                return
             lines = [call.line for call in calls.values()]
             self._start(batch.number, self._submitted(group.api, batch, lines))
 
     def _start(self, number: int, work: Coroutine[object, object, None]) -> None:
-        self._tasks[number] = asyncio.get_running_loop().create_task(work)
+        task = self._tasks[number] = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(partial(self._broken, number))
+
+    def _broken(self, number: int, task: asyncio.Task[None]) -> None:
+        """Raise what a task broke with: the file cannot be used, so no call can be answered."""
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):
+            self._tasks.pop(number, None)
+            self._fail(list(self._asked), error)
 
     async def _submitted(self, api: BatchApi, batch: Submitted, lines: Sequence[bytes]) -> None:
         """Submit a batch and wait for its end."""
@@ -305,7 +318,8 @@ class ModelBatches:
             if meaning is None or not meaning.transient or (meaning.status or 500) < 500:
                 self.file.drop(batch.number)
             # else the service may have it: another attempt looks for it first
-            self._fail(batch.number, calls, meaning or error)
+            del self._tasks[batch.number]
+            self._fail(calls, meaning or error)
             return
         self.file.name(batch.number, id)
         self.sent[id] = len(lines)
@@ -338,7 +352,8 @@ class ModelBatches:
                 self.file.drop(number)
                 message = f"{api.service.address} no longer has the batch {id}."
                 meaning = ModelError(message, status=meaning.status, transient=True)
-            self._fail(number, calls, meaning or error)
+            del self._tasks[number]
+            self._fail(calls, meaning or error)
             return
         self._ended[number] = ended
         del self._tasks[number]
@@ -371,9 +386,8 @@ class ModelBatches:
                 given = _like(outcome) if isinstance(outcome, ModelError) else outcome
                 call.answer.set_result(given)
 
-    def _fail(self, number: int, calls: Sequence[str], error: Exception) -> None:
+    def _fail(self, calls: Iterable[str], error: Exception) -> None:
         """Raise an error in all calls that wait for a batch."""
-        del self._tasks[number]
         for key in calls:
             call = self._asked.get(key)
             if call is not None and not call.answer.done():

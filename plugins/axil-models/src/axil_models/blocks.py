@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -56,12 +57,19 @@ async def blocks_of(
         if isinstance(given, (str, Mapping)):
             kind = "text" if isinstance(given, str) else "mapping"
             raise TypeError(f"get_blocks gave {with_article(kind)}; expected a list of blocks")
-        blocks = [block_of(each) for each in given or ()]
+        return sorted((block_of(each) for each in given or ()), key=_rank)[:top_k]
     except Exception as error:  # a provider is code of others: its failure is named
         cause = f"{type(error).__name__}: {error}".removesuffix(": ")
         message = f'the context provider "{provider_label(provider)}" failed ({cause}).'
         raise ContextError("AX658", message, where=where) from error
-    return sorted(blocks, key=lambda b: (b.score is None, -(b.score or 0.0)))[:top_k]
+
+
+def _rank(block: ContextBlock) -> tuple[bool, float]:
+    """Return where a block comes; one without a score, or with one that is no number, at the
+    end.
+    """
+    score = block.score
+    return (True, 0.0) if score is None or math.isnan(score) else (False, -score)
 
 
 def block_of(given: object) -> ContextBlock:
@@ -72,6 +80,8 @@ def block_of(given: object) -> ContextBlock:
     if isinstance(given, str):
         return ContextBlock(given)
     block = given if isinstance(given, ContextBlock) else ContextBlock(**_block(given))
+    if not isinstance(cast("object", block.text), str):
+        raise TypeError(f"the text of a context block is {block.text!r:.60}; expected a text")
     return block if block.part is None else replace(block, part=checked_part(block.part))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -38,7 +39,8 @@ async def vectors_of(
 ) -> list[list[float]]:
     """Return the vectors of documents; ``is_query``: of what is looked for in them.
 
-    Raises: ContextError (AX893): there are not as many as texts, or they differ in length.
+    Raises: ContextError (AX893): there are not as many as texts, or they differ in length,
+    or hold what is not finite.
     """
     if not texts:
         return []
@@ -48,8 +50,10 @@ async def vectors_of(
     vectors: list[list[float]] = await embed(list(texts))
     lengths = {len(vector) for vector in vectors}
     expected = embedder.dimensions
-    if len(vectors) != len(texts) or len({*lengths, expected} - {None}) > 1:
-        found = f"gave {len(vectors)} vectors of {sorted(lengths)} numbers"
+    are_numbers = all(math.isfinite(each) for vector in vectors for each in vector)
+    if len(vectors) != len(texts) or len({*lengths, expected} - {None}) > 1 or not are_numbers:
+        faulty = "" if are_numbers else ", not all of them finite"
+        found = f"gave {len(vectors)} vectors of {sorted(lengths)} numbers{faulty}"
         wanted = f"expected {len(texts)} of {expected or 'one length'}."
         message = f'the embedder "{embedder.name}" {found}; {wanted}'
         raise ContextError("AX893", message, "It is the embedder's fault.")

@@ -121,7 +121,11 @@ def _file_bytes(part: Mapping[str, object], workspace: Path | None) -> tuple[str
         hint = "Run with workspace=…, or give the bytes: image(Path(…).read_bytes())."
         raise PartError("AX804", message, hint)
     root = workspace.resolve()
-    file = (root / given).resolve()
+    try:
+        file = (root / given).resolve()
+    except ValueError:
+        message = f"no file can have the name {given!r}."
+        raise PartError("AX804", message, "Paths are those of the workspace.") from None
     if not file.is_relative_to(root):
         message = f'the path "{given}" leads out of the workspace.'
         raise PartError("AX804", message, "Copy the file into the workspace.")

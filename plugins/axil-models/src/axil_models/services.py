@@ -5,6 +5,7 @@ No SDK is imported here.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -117,6 +118,15 @@ class Service(Generic[C]):
             getattr(client, name)
             setattr(client, name, value)
         return client
+
+    @property
+    def account(self) -> str:
+        """The name of the account: the variable of its key, or of a key given as a text a digest;
+        empty: the usual one.
+        """
+        if (key := self.config.api_key) is None or key.name:
+            return "" if key is None else key.name
+        return hashlib.sha256(key.resolve().get_secret_value().encode()).hexdigest()[:16]
 
     @property
     def host(self) -> str:

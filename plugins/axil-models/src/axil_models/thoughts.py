@@ -66,55 +66,54 @@ class ShownThoughts:
     def __init__(self, emit: Callable[[Any], None]) -> None:
         self._emit = emit
         self._held = ""
-        self._closing = ""
+        self._opening = ""
         self._is_text = False
-        self._more = 0
-        """Chunks that were shown, less those that were given, since the last reset."""
+        self._count = 0
+        """The chunks that were shown, and count."""
 
     def __call__(self, chunk: object, /) -> None:
         """Show a chunk; the beginning of a text when it is clear what it is."""
-        kind = cast("Mapping[str, Any]", chunk).get("kind") if isinstance(chunk, Mapping) else None
+        given = cast("Mapping[str, Any]", chunk if isinstance(chunk, Mapping) else {})
+        kind = given.get("kind")
         if kind == "text" and not self._is_text:
-            self._more -= 1
-            self._held += str(cast("Mapping[str, Any]", chunk).get("text") or "")
+            self._held += str(given.get("text") or "")
             self._look()
             return
         if kind in ("reset", "retry"):
-            self._held, self._closing, self._is_text = "", "", False
-            if kind == "reset":  # what is taken back was shown in other pieces
-                given = cast("Mapping[str, Any]", chunk)
-                taken, self._more = max(0, int(given.get("chunks") or 0) + self._more), 0
-                chunk = {**given, "chunks": taken}
+            self._held, self._opening, self._is_text = "", "", False
         elif kind != "reasoning":
             self.end()
+        if kind == "reset":  # what is shown has other chunks than what came
+            given, self._count = {**given, "chunks": self._count}, 0
+        self._show(cast("object", given or chunk), counts=kind not in ("reset", "retry"))
+
+    def _show(self, chunk: object, *, counts: bool = True) -> None:
+        self._count += counts
         self._emit(chunk)
 
     def end(self) -> None:
         """Show what was held back: nothing more comes."""
         held, self._held = self._held, ""
         if held:
-            self._show("reasoning" if self._closing else "text", held)
-
-    def _show(self, kind: str, text: str) -> None:
-        self._more += 1
-        self._emit({"kind": kind, "text": text})
+            self._show({"kind": "reasoning" if self._opening else "text", "text": held})
 
     def _look(self) -> None:
         while self._held:
-            if self._closing:
-                at = self._held.lower().find(self._closing)
-                end = at if at >= 0 else max(0, len(self._held) - len(self._closing) + 1)
+            if self._opening:
+                closed = _CLOSES[self._opening].search(self._held)
+                least = len(self._held) - len(_TAGS[self._opening]) + 1
+                end = max(0, least) if closed is None else closed.start()
                 if end:
-                    self._show("reasoning", self._held[:end])
-                if at < 0:
+                    self._show({"kind": "reasoning", "text": self._held[:end]})
+                if closed is None:
                     self._held = self._held[end:]
                     return
-                self._held, self._closing = self._held[at + len(self._closing) :].lstrip(), ""
+                self._held, self._opening = self._held[closed.end() :].lstrip(), ""
                 continue
             begun = self._held.lstrip()[:_LONGEST].lower()
             tag = next((tag for tag in _TAGS if begun.startswith(tag)), "")
             if tag:
-                self._held, self._closing = self._held.lstrip()[len(tag) :], _TAGS[tag]
+                self._held, self._opening = self._held.lstrip()[len(tag) :], tag
             elif any(tag.startswith(begun) for tag in _TAGS):
                 return
             else:

@@ -366,6 +366,17 @@ def test_a_price_is_a_number(wrong):
         Price(**wrong)
 
 
+@pytest.mark.parametrize("said", [math.nan, math.inf, -1.0])
+def test_a_cost_that_is_none_is_counted_as_the_prices_say(said):
+    async def go():
+        ledger = Ledger(RunUsage(), Budget(cost=10.0, pricing=SMALL))
+        with await ledger.reserve(A, Estimate(models=("small",), input_tokens=1)) as reservation:
+            reservation.settle(cost=said, input_tokens=1_000_000)
+        return ledger.usage.cost
+
+    assert asyncio.run(go()) == 1.0
+
+
 def test_an_estimator_has_sound_figures():
     assert Estimate(characters=10).tokens(Estimator(characters_per_token=3, output_tokens=7)) == (
         4,
@@ -373,8 +384,9 @@ def test_an_estimator_has_sound_figures():
     )
     assert Estimate(characters=10, output_tokens=2).tokens(Estimator()) == (3, 2)
     assert Estimate().tokens(Estimator()) == (0, 0)
-    with pytest.raises(SpecError, match="AX128"):
-        Estimator(characters_per_token=0)
+    for wrong in (0, math.nan, math.inf):
+        with pytest.raises(SpecError, match="AX128"):
+            Estimator(characters_per_token=wrong)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -36,8 +36,7 @@ class OpenAIBatches:
     def place(self) -> str:
         """The service, its account, the path and the model: a file is for one model."""
         config = self.service.config
-        key = "" if config.api_key is None else config.api_key.name
-        account = [key, config.organization or "", config.project or ""]
+        account = [self.service.account, config.organization or "", config.project or ""]
         return " ".join([self.service.base_url or "", *account, self.path, self.model])
 
     def line(self, id: str, body: Mapping[str, Any]) -> bytes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from pydantic import Field
 
-from axil_models import ModelError, Remote, Showing, service_config, valid_text
+from axil_models import ModelError, Remote, Showing, reading_reply, service_config, valid_text
 from axil_openai.connection import Connection, OpenAIConfig
 
 if TYPE_CHECKING:
@@ -87,8 +87,9 @@ class OpenAIEmbedder(Remote):
             answer = await client.embeddings.create(
                 model=self.config.name, input=texts, encoding_format="float", **more
             )
-            found = sorted(answer.data or (), key=lambda each: each.index)
-            return [list(each.embedding) for each in found]
+            with reading_reply():
+                found = sorted(answer.data or (), key=lambda each: each.index)
+                return [[float(number) for number in each.embedding] for each in found]
 
         vectors = await self.service.call(attempt, lambda chunk: None)
         sizes = {len(vector) for vector in vectors}

@@ -295,12 +295,15 @@ class Conversation:
         return await service.call(attempt, emit, retry)
 
     async def close(self) -> None:
-        """Close the connection."""
-        if self._pumping is not None:
-            self._pumping.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._pumping
-        await self._drop()
+        """Close the connection. Raises: what the person's side failed with."""
+        try:
+            if (pumping := self._pumping) is not None:
+                pumping.cancel()
+                await asyncio.wait([pumping])
+                if not pumping.cancelled():
+                    pumping.result()
+        finally:
+            await self._drop()
 
     def _has_news(self) -> bool:
         link, pumping = self._link, self._pumping

@@ -13,7 +13,6 @@ import json
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from axil_models import BYTES_PER_MS, Emit, Line, ModelError, Usage, reading_reply
@@ -87,8 +86,7 @@ class Link:
         """Close the connection."""
         if self._reading is not None:
             self._reading.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._reading
+            await asyncio.wait([self._reading])
         if self._connection is not None:
             await self._connection.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
@@ -345,3 +346,47 @@ def test_a_node_that_went_ahead_begins_again_with_what_the_guard_let_pass():
     assert output == {"said": "masked"}
     assert (side.calls, side.order) == (2, ["guard"])
     assert {"kind": "reset", "chunks": 2} in chunks  # a text, and the call of a tool
+
+
+def test_what_a_person_says_came_of_a_call_passes_as_it_is():
+    async def body(ctx):
+        async def call():
+            return {"rows": 3}
+
+        return {"text": str(await ctx.step("tool", call, request={"arguments": {}}, kind="tool"))}
+
+    graph = RootGraph("g")
+    node = graph.create_node(body, name="n", wrappers=[Guarded(results=["pii"])])
+    graph.edge_from_entry(node, {})
+    graph.edge_to_exit(node, ["text"])
+    assert graph.build().invoke({})[0] == {"text": "{'rows': 3}"}
+
+
+def test_finding_personal_data_takes_time_as_its_text_is_long():
+    def seconds(count):
+        text = "a@b.cc " * count
+        times = []
+        for _ in range(3):
+            begun = time.perf_counter()
+            assert len(PersonalData().check(text, None).spans) == count
+            times.append(time.perf_counter() - begun)
+        return min(times)
+
+    assert seconds(16_000) / seconds(2_000) < 30  # 8 times as long; with a square it is 64
+
+
+def test_masking_many_texts_takes_time_as_they_are_many():
+    class All:
+        def check(self, value, ctx):
+            return Finding(reason="it is a text", spans=(Span(0, 1, "x"),))
+
+    flow = guarded(input=[All()], action="mask")
+
+    def seconds(count):
+        begun = time.perf_counter()
+        output, _ = flow.invoke({"text": ["a"] * count})
+        assert output == {"text": ["[x]"] * count}
+        return time.perf_counter() - begun
+
+    seconds(1)
+    assert seconds(64_000) / seconds(8_000) < 25  # 8 times as many; with a square it is 64

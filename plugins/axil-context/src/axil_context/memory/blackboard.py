@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
@@ -15,6 +17,7 @@ from axil_models import (
     Turn,
     decoded_settings,
     fits_filters,
+    plain_data,
     turn_id,
     turn_text,
 )
@@ -72,7 +75,7 @@ class Blackboard:
         about = {name: note[name] for name in ("by", "node", "turn") if name in note}
         shown = f"{by}: {text}" if by else text
         metadata = {**about, "provider": self.context_label}
-        return ContextBlock(shown, f"state:{self.share}", str(note.get("id")), metadata=metadata)
+        return ContextBlock(shown, f"state:{self.share}", _id(note), metadata=metadata)
 
     def notes(self, turn: Turn, /) -> list[dict[str, object]]:
         """Return the note that a turn leaves; none, if nothing was said."""
@@ -93,11 +96,19 @@ class Blackboard:
         """Return the newest ``max_items``, each once."""
         known: dict[str, dict[str, object]] = {}
         for note in notes:
-            known.setdefault(str(note.get("id")), dict(note))
+            known.setdefault(_id(note), dict(note))
         return list(known.values())[-self.config.max_items :]
 
     def __repr__(self) -> str:
         return f"Blackboard(share={self.share!r})"
+
+
+def _id(note: Mapping[str, object]) -> str:
+    """Return the name of a note; of one that has none, a digest of it."""
+    if note.get("id"):
+        return str(note["id"])
+    text = json.dumps(plain_data(note), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:32]
 
 
 def _notes(value: object, share: str) -> Sequence[Mapping[str, object]]:

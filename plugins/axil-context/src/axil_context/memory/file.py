@@ -91,7 +91,7 @@ class FileMemory:
         self.config = decoded_settings(FileMemoryConfig, config, settings)
         self.context_label = self.config.context_label or "file_memory"
         self.passive, self.active = self.config.passive, self.config.active
-        self._lines = Lines(self.config.path, self.config.lock_seconds)
+        self._lines = self._opened()
         self._later = LaterComponent("context", self.config.index, self.context_label)
         self._index: Index | None = None
         self._known: dict[Key, ContextBlock] = {}
@@ -155,8 +155,9 @@ class FileMemory:
             await call_async(index.delete, gone)
             await call_async(index.put, new)
         except BaseException:
-            # what was read is not all in the index: it is made again from the file
-            self._lines.rewind()
+            # what was read is not all in the index: it is made again from the file; a thread that
+            # was left behind may still read, with the lines that it has
+            self._lines = self._opened()
             raise
 
     async def _emptied(self) -> Index:
@@ -177,6 +178,7 @@ class FileMemory:
     ) -> tuple[list[ContextBlock], list[ContextBlock]]:
         """Return the blocks that the index has to delete and to put after ``records``."""
         before = dict(self._known)
+        named = dict(before)
         for record in records:
             entry = _entry(record)
             if entry is None:
@@ -186,13 +188,15 @@ class FileMemory:
                     record,
                 )
                 continue
-            key, block = entry
+            key, block, is_put = entry
             self._known.pop(key, None)
-            if block is not None:
+            if is_put:
                 self._known[key] = block
+            else:  # an index that outlives the process may hold it
+                named.setdefault(key, block)
         for key in self._beyond():
             del self._known[key]
-        gone = [block for key, block in before.items() if key not in self._known]
+        gone = [block for key, block in named.items() if key not in self._known]
         return gone, [block for key, block in self._known.items() if before.get(key) is not block]
 
     def _beyond(self) -> list[Key]:
@@ -209,7 +213,10 @@ class FileMemory:
     async def close(self) -> None:
         """Close an index that was made by name; it is made again from the file if needed."""
         await self._closed()
-        self._lines.rewind()
+        self._lines = self._opened()
+
+    def _opened(self) -> Lines:
+        return Lines(self.config.path, self.config.lock_seconds)
 
     async def _closed(self) -> None:
         self._index = None
@@ -219,13 +226,17 @@ class FileMemory:
         return f"FileMemory({self._lines.path.name!r})"
 
 
-def _entry(record: Mapping[str, Any]) -> tuple[Key, ContextBlock | None] | None:
-    """Return the content of a record: a block, or a key to forget. None: it has neither."""
+def _entry(record: Mapping[str, Any]) -> tuple[Key, ContextBlock, bool] | None:
+    """Return the content of a record: a block, and whether it is put or forgotten. None: it has
+    neither.
+    """
+    is_put = "put" in record
     try:
-        if "put" in record:
+        if is_put:
             block = block_of(record["put"])
-            return block_key(block), block
-        uri, chunk_id = record["delete"]
-        return (str(uri), str(chunk_id)), None
+        else:
+            uri, chunk_id = record["delete"]
+            block = ContextBlock("", str(uri), str(chunk_id))
+        return block_key(block), block, is_put
     except (TypeError, ValueError, KeyError, ContextError):
         return None

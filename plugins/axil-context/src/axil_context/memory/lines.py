@@ -99,10 +99,6 @@ class Lines:
         records = [self._record(line) for line in whole.split(b"\n") if line.strip()]
         return anew, [record for record in records if record is not None]
 
-    def rewind(self) -> None:
-        """Read from the beginning next time."""
-        self._offset, self._file, self._size, self._before = 0, 0, -1, b""
-
     def _record(self, line: bytes) -> dict[str, object] | None:
         try:
             record: object = json.loads(line)

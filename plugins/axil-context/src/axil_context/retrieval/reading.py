@@ -136,7 +136,7 @@ def _read(where: str, extra: str, library: str, read: Callable[[], T]) -> T:
 def _decoded(data: bytes, where: str, encoding: str) -> str:
     try:
         return data.decode(encoding)  # line ends stay as they are: offsets count them
-    except (UnicodeDecodeError, LookupError) as error:
+    except (UnicodeError, LookupError) as error:
         message = f'"{where}" is not {encoding}: {error}.'
         raise ContextError("AX890", message, "Set its encoding, or exclude the file.") from error
 

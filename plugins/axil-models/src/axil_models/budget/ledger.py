@@ -144,8 +144,9 @@ class Reservation:
         """Replace the reservation by what was really used: ``settle(input_tokens=812,
         output_tokens=40)``.
 
-        ``cost``: what the provider says it is; 0: as the prices of the place say, for ``model`` or
-        the model it was held for. ``cached_tokens``, ``cache_write_tokens``: of the input.
+        ``cost``: what the provider says it is; 0, or no such number: as the prices of the place
+        say, for ``model`` or the model it was held for. ``cached_tokens``, ``cache_write_tokens``:
+        of the input.
         ``audio_tokens``: of the input, the output and what was cached. ``audio_seconds``: of audio
         that was heard.
         ``discount``: the share of that price that is not asked for.
@@ -320,6 +321,7 @@ class Ledger:
         for account in reservation.accounts:
             account.reservations.pop(reservation, None)
         pricing = self._pricing(reservation.accounts)
+        cost = cost if 0 <= cost < math.inf else 0.0  # no sum with it could be compared
         if not cost and pricing is not None:
             given, answered = tokens.get("input_tokens", 0), tokens.get("output_tokens", 0)
             names = [[each for each in (model, name) if each] for name in _of(model, reservation)]

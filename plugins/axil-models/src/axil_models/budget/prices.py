@@ -179,7 +179,7 @@ class Estimator:
     def __post_init__(self) -> None:
         for name, least in (("characters_per_token", 0.01), ("output_tokens", 0)):
             value: Any = getattr(self, name)
-            if type(value) not in (int, float) or value < least:
+            if type(value) not in (int, float) or not least <= value < math.inf:
                 message = f"expected a number ≥ {least}, found {value!r}."
                 raise SpecError(Problem("AX128", f"estimate.{name}", message))
 

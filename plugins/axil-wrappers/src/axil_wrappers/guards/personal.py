@@ -103,13 +103,14 @@ class PersonalData:
 
     def check(self, value: str, ctx: Any, /) -> Finding | None:
         """Return what is found."""
-        spans: list[Span] = []
+        spans, taken = list[Span](), bytearray(len(value))
         for kind in self.config.kinds:
             pattern, is_one = _KINDS[kind]
             for match in pattern.finditer(value):
-                taken = any(match.start() < each.end and each.start < match.end() for each in spans)
-                if not taken and is_one(match.group()):
-                    spans.append(Span(match.start(), match.end(), kind))
+                start, end = match.span()
+                if 1 not in taken[start:end] and is_one(match.group()):
+                    spans.append(Span(start, end, kind))
+                    taken[start:end] = b"\1" * (end - start)
         if not spans:
             return None
         kinds = dict.fromkeys(span.label for span in spans)

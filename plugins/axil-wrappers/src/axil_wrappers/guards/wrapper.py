@@ -232,16 +232,17 @@ class _Guarding(Around):
             if found is not None:
                 await self._tripped(placed, place, found, ctx, is_last)
             return value
+        changed: dict[Path, str] = {}
         for path, text in _texts(value):
             found = await _found(placed.guard, text, ctx)
             if found is None:
                 continue
             if placed.action == "mask" and found.spans:
                 self._report(placed, place, found, "mask", ctx)
-                value = _replaced(value, path, masked(text, found.spans))
+                changed[path] = masked(text, found.spans)
             else:
                 await self._tripped(placed, place, found, ctx, is_last)
-        return value
+        return _replaced(value, changed) if changed else value
 
     async def _tripped(
         self, placed: _Placed, place: str, found: Finding, ctx: Context, is_last: bool
@@ -286,6 +287,8 @@ class _Guarding(Around):
         if not self._placed["results"] or not isinstance(result, Mapping):
             return result
         given = cast("Mapping[str, Any]", result)
+        if "content" not in given:  # a person has said what came of a call that broke off
+            return given
         try:
             return {**given, "content": await self._passed("results", given["content"], real, name)}
         except GuardTripped as tripped:
@@ -375,14 +378,15 @@ def _texts(value: Any, path: Path = ()) -> list[tuple[Path, str]]:
     return found
 
 
-def _replaced(value: T, path: Path, text: str) -> T:
-    """Return a value with another text at a path; what is not on the way is shared."""
-    if not path:
-        return cast("T", text)
-    head, *rest = path
+def _replaced(value: T, texts: Mapping[Path, str], path: Path = ()) -> T:
+    """Return a value with other texts at some paths."""
+    if path in texts:
+        return cast("T", texts[path])
     if isinstance(value, Mapping):
-        fields = cast("Mapping[Any, Any]", value)
-        return cast("T", {**fields, head: _replaced(fields[head], tuple(rest), text)})
-    items = list(cast("Sequence[Any]", value))
-    items[cast("int", head)] = _replaced(items[cast("int", head)], tuple(rest), text)
-    return cast("T", tuple(items) if isinstance(value, tuple) else items)
+        fields = cast("Mapping[Any, Any]", value).items()
+        return cast("T", {name: _replaced(each, texts, (*path, name)) for name, each in fields})
+    if not isinstance(value, (list, tuple)):
+        return value
+    items = enumerate(cast("Sequence[Any]", value))
+    made = [_replaced(each, texts, (*path, at)) for at, each in items]
+    return cast("T", tuple(made) if isinstance(value, tuple) else made)
