@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from contextlib import aclosing, closing
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,34 @@ def test_a_stream_is_resumed_behind_the_last_event_from_the_journal(client):
     lost = events_of(client.get(path, headers={"last-event-id": "7-gone"}).text)
     assert lost[0][0] == "reset"
     assert lost[1:-1] == whole
+
+
+@pytest.mark.parametrize("number", ["²", "9" * 5000, "-1", ""])
+def test_a_stream_behind_an_event_that_has_no_number_is_told_from_the_beginning(client, number):
+    run_id = started(client, workflow="greeting", input={"name": "ada"})
+    ended(client, run_id)
+    events = client.get(f"/v1/runs/{run_id}/events", params={"after": f"{number}-x"}).text
+    assert [kind for kind, _, _ in events_of(events)][:2] == ["reset", "step"]
+
+
+def test_half_a_character_is_answered_as_a_question_mark(client):
+    def post(**body: Any) -> Any:
+        headers = {"content-type": "application/json"}
+        return client.post("/v1/runs", content=json.dumps(body), headers=headers)
+
+    assert "?" in post(workflow="\ud83d").json()["error"]["message"]
+    given = {"name": "\ud83d", "\ud83d": "Ü"}
+    body = {"workflow": "greeting", "input": given, "session": "\ud83d", "metadata": given}
+    run_id = post(**body).json()["run_id"]
+    run = ended(client, run_id)
+    assert run["input"] == {"name": "?", "?": "Ü"}
+    assert (run["metadata"], run["session"], run["output"]) == (
+        run["input"],
+        "?",
+        {"text": "Hello ?"},
+    )
+    assert client.get("/v1/runs?facts=1").status_code == 200
+    assert client.get(f"/v1/runs/{run_id}/steps").status_code == 200
 
 
 def test_an_answer_resumes_a_run_that_asks(client):
