@@ -219,7 +219,7 @@ def info_data(info: RunInfo, session: str) -> dict[str, Any]:
         "run_id": info.run_id,
         "workflow": info.graph,
         "status": info.status,
-        "session": plain(session),
+        "session": session,
         "begun": info.begun,
         "touched": info.touched,
         "steps": info.entries,
