@@ -1105,6 +1105,21 @@ def test_a_network_file_system_is_refused(tmp_path, monkeypatch):
         SqliteJournal(tmp_path).runs()
 
 
+@pytest.mark.skipif(not Path("/proc/self/mounts").exists(), reason="Linux says it so")
+def test_a_network_file_system_is_known_whatever_its_name(tmp_path, monkeypatch):
+    place = tmp_path / "my share"
+    shown, read = str(place).replace(" ", "\\040"), Path.read_text
+
+    def mounts(path: Path, *how: Any) -> str:
+        if str(path) == "/proc/self/mounts":
+            return f"disk / ext4 rw 0 0\nhost:/a {shown} nfs4 rw 0 0\n"
+        return read(path, *how)
+
+    monkeypatch.setattr(Path, "read_text", mounts)
+    with pytest.raises(JournalError, match=r"AX510.*nfs4"):
+        SqliteJournal(place / "journal").runs()
+
+
 def test_nothing_in_the_database_is_anything_but_text_and_numbers(journal):
     asyncio.run(chain().run({"x": 0}, journal=journal, run_id="r"))
     for who, body in journal.query("select who, body from entries"):
