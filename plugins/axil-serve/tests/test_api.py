@@ -72,7 +72,7 @@ def test_a_stream_is_resumed_behind_the_last_event_from_the_journal(client):
 
 
 @pytest.mark.parametrize("number", ["²", "9" * 5000, "-1", ""])
-def test_a_stream_behind_an_event_that_has_no_number_is_told_from_the_beginning(client, number):
+def test_a_stream_behind_an_event_that_has_no_number_begins_anew(client, number):
     run_id = started(client, workflow="greeting", input={"name": "ada"})
     ended(client, run_id)
     events = client.get(f"/v1/runs/{run_id}/events", params={"after": f"{number}-x"}).text
