@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -102,6 +103,74 @@ def test_a_process_that_wakes_after_its_lease_claims_runs_as_a_living_holder(jou
     assert other.writer.database.rows("select run from runs where holder <> 0") == [("second",)]
     assert held_by_none(other) == []
     writer.close()
+
+
+def test_a_lease_is_kept_though_for_a_while_no_connection_is_had(journals: Journals, monkeypatch):
+    journal = journals(lease_seconds=1.0)
+    database = journal.writer.database
+    before, is_refused = database.hold(), threading.Event()
+    transact = database.transact
+
+    def refused(doing: Any, **options: Any) -> Any:
+        is_refused.set()
+        monkeypatch.setattr(database, "transact", transact)
+        raise database.unusable(psycopg.OperationalError("too many clients"), reading=False)
+
+    is_renewed, registered = threading.Event(), database._registered
+
+    def register(connection: Any) -> int:
+        is_renewed.set()
+        return registered(connection)
+
+    monkeypatch.setattr(database, "_registered", register)
+    with psycopg.connect(database.url, **database._made) as connection:
+        monkeypatch.setattr(database, "transact", refused)
+        connection.execute("delete from holders where id = %s", (before,))
+    assert is_refused.wait(30)
+    assert is_renewed.wait(30)
+
+
+def test_a_process_forgets_old_runs_though_a_storage_has_failed(journals: Journals, monkeypatch):
+    monkeypatch.setattr("axil_postgres.database._PRUNE_SECONDS", 0.0)
+    database = journals(retain_days=1.0).writer.database
+    tries, is_again = list[int](), threading.Event()
+
+    def prune() -> int:
+        tries.append(1)
+        if len(tries) == 1:
+            raise OSError("the bucket is away")
+        is_again.set()
+        return 0
+
+    monkeypatch.setattr(database, "prune", prune)
+    database.listen()
+    assert is_again.wait(30)
+
+
+def test_who_waits_while_a_journal_is_closed_is_answered(journals: Journals):
+    journal = journals()
+
+    async def go() -> None:
+        claimed, other = journal.open("claimed"), journal.open("other")
+        claimed.append(Entry("run", data={"graph": "g"}))
+        await_claimed = claimed.kept()
+        assert await_claimed is not None
+        await await_claimed
+        claimed.append(Entry("done", (), "n", (), {}))
+        other.append(Entry("run", data={"graph": "g"}))
+        waiting = [claimed.kept(), other.kept()]
+        journal.close()
+        done = await asyncio.gather(*filter(None, waiting), return_exceptions=True)
+        assert [type(each) for each in done] == [type(None), JournalError]
+
+    asyncio.run(go())
+    assert len(journal.entries("claimed")) == 2
+    assert journal.infos(["other"]) == []
+
+
+def test_pages_behind_a_name_that_no_run_has_are_empty(journals: Journals):
+    journal = journals()
+    assert [list(journal.runs(after=name)) for name in ("none", "a\0b", "\ud800")] == [[]] * 3
 
 
 def test_a_process_that_was_stopped_within_a_transaction_holds_up_no_other(journals: Journals):

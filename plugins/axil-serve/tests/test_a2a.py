@@ -289,6 +289,28 @@ def test_files_of_a_message_are_attached_and_those_of_a_run_are_artifacts(tried)
     tried(body)
 
 
+def test_a_message_of_which_a_file_is_refused_leaves_no_other(tried):
+    async def body(agents):
+        mine = agents()
+        client = await mine.of("copying")
+        sent = [Part(raw=b"rain", filename=name) for name in ("a.txt", "../b.txt")]
+        with pytest.raises(A2AError, match="name of a file"):
+            await events_of(client, says(data({"name": "a.txt"}), *sent))
+        assert (await mine.http.get("/v1/files")).json()["files"] == []
+
+    tried(body)
+
+
+def test_a_page_of_tasks_is_named_by_a_number(tried):
+    async def body(agents):
+        client = await agents().of("greeting")
+        for token in ("9" * 5000, "next"):
+            with pytest.raises(A2AError, match="number"):
+                await client.list_tasks(ListTasksRequest(page_token=token))
+
+    tried(body)
+
+
 def test_a_task_of_another_caller_or_another_agent_does_not_exist(tried):
     async def body(agents):
         client = await agents().of("refund")
@@ -456,6 +478,37 @@ def test_a_task_is_sent_to_an_allowed_address_when_it_asks_and_when_it_has_ended
 
     tried(body)
     assert not [key for key in ("key-1", "key-2", "key-3") if key in caplog.text]
+
+
+def test_an_address_that_is_named_while_a_task_is_sent_is_sent_it_too(tried, monkeypatch):
+    taken, is_sending, goes_on = list[str](), asyncio.Event(), asyncio.Event()
+
+    async def post(config: TaskPushNotificationConfig, body: Any) -> int:
+        taken.append(config.id)
+        is_sending.set()
+        await goes_on.wait()
+        return 204
+
+    monkeypatch.setattr(a2a_push, "_post", post)
+
+    async def body(agents):
+        agents.service.push_urls = ("https://a.example",)
+        client = await agents().of("greeting")
+        task = (await task_of(client, says(data({"name": "ada"})))).id
+
+        async def add(id: str) -> None:
+            config = pushing(f"https://a.example/{id}")
+            config.task_id, config.id = task, id
+            await client.create_task_push_notification_config(config)
+
+        await add("first")
+        await is_sending.wait()
+        await add("second")
+        goes_on.set()
+        while taken != ["first", "second"]:  # noqa: ASYNC110  # no event says it
+            await asyncio.sleep(0)
+
+    tried(body)
 
 
 def test_notifications_go_to_no_address_that_the_server_was_not_started_with(tried):

@@ -171,6 +171,17 @@ def test_a_request_that_is_sent_again_is_about_the_same_run():
         assert len(runs_of(client)) == 3
 
 
+def test_a_request_is_sent_again_whatever_its_messages_say_of_calls():
+    message = {"id": "m", "role": "user", "content": "x", "toolCalls": ["x", {}]}
+    asked = {"threadId": "t", "runId": "r", "messages": [message]}
+    with served() as client:
+        for _ in range(2):
+            given = {**asked, "forwardedProps": {"input": {"name": "ada"}}}
+            answer = client.post("/ag-ui/greeting", json=given)
+            assert answer.status_code == 200
+            assert "RUN_FINISHED" in answer.text
+
+
 def test_an_answer_that_is_sent_again_is_followed_and_another_one_refused():
     with served() as client:
         first = asked_of(client, "refund", forwardedProps={"input": {"amount": 2}})

@@ -6,19 +6,25 @@ import asyncio
 import json
 import re
 from contextlib import aclosing, closing
+from typing import Any
 
 import pytest
 
 from axil import Activation, ConfigError, Context, RootGraph
+from axil.plugin import JournalError
 from axil_journals import Entry, MemoryJournal
 from axil_serve import Caller, RunService
 from axil_serve.api import Api
+from axil_serve.conversation import stopped
 from axil_serve.events import SILENCE
 from axil_serve.feed import MOST_CHUNKS, Feed
+from axil_serve.search import search
 from axil_serve.streams import StreamEvent
 from axil_sqlite import SqliteJournal
 
 from .conftest import ADA, ALL, BEN, as_caller, events_of, greeting, refund, served, serving
+
+ADA_HERSELF = Caller(name="ada")
 
 
 def started(client, **body):
@@ -64,6 +70,55 @@ def test_a_stream_is_resumed_behind_the_last_event_from_the_journal(client):
     lost = events_of(client.get(path, headers={"last-event-id": "7-gone"}).text)
     assert lost[0][0] == "reset"
     assert lost[1:-1] == whole
+
+
+@pytest.mark.parametrize("number", ["²", "9" * 5000, "-1", ""])
+def test_a_stream_behind_an_event_that_has_no_number_begins_anew(client, number):
+    run_id = started(client, workflow="greeting", input={"name": "ada"})
+    ended(client, run_id)
+    events = client.get(f"/v1/runs/{run_id}/events", params={"after": f"{number}-x"}).text
+    assert [kind for kind, _, _ in events_of(events)][:2] == ["reset", "step"]
+
+
+def test_half_a_character_is_answered_as_a_question_mark(client):
+    def post(**body: Any) -> Any:
+        headers = {"content-type": "application/json"}
+        return client.post("/v1/runs", content=json.dumps(body), headers=headers)
+
+    for body in ({"workflow": "\ud83d"}, {"workflow": "greeting", "session": "\ud83d"}):
+        assert post(**body).json()["error"]["id"] == "AX966"
+    assert '"?"' in post(**{"\ud83d": 1}).json()["error"]["message"]
+    given = {"name": "\ud83d", "\ud83d": "Ü"}
+    run_id = post(workflow="greeting", input=given, metadata=given).json()["run_id"]
+    run = ended(client, run_id)
+    assert run["input"] == {"name": "?", "?": "Ü"}
+    assert (run["metadata"], run["output"]) == (run["input"], {"text": "Hello ?"})
+    assert client.get("/v1/runs").status_code == 200
+    assert client.get(f"/v1/runs/{run_id}/steps").status_code == 200
+
+
+@pytest.mark.parametrize("fault", ["AX511", "AX503"])
+def test_a_run_that_cannot_be_read_is_left_out_where_many_are_looked_through(fault, monkeypatch):
+    async def body() -> None:
+        service = RunService(MemoryJournal(), {"refund": refund()}, poll_seconds=0.01)
+        async with service.running():
+            kept, gone = [await service.start(ADA_HERSELF, "refund", {"amount": 5}) for _ in "ab"]
+            for run_id in (kept, gone):
+                await stopped(service, ADA_HERSELF, run_id)
+            entries = service.journal.entries
+
+            def read(run_id: str) -> Any:
+                if run_id == gone and fault == "AX511":
+                    raise JournalError("it is damaged.", id=fault)
+                return [] if run_id == gone else entries(run_id)
+
+            monkeypatch.setattr(service.journal, "entries", read)
+            asked = service.questions(ADA_HERSELF)
+            found = search(service, ADA_HERSELF, "refund 5")["found"]
+            assert [each["run_id"] for each in asked] == [kept]
+            assert [each["run_id"] for each in found] == [kept]
+
+    asyncio.run(body())
 
 
 def test_an_answer_resumes_a_run_that_asks(client):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -178,8 +180,28 @@ def test_a_line_that_was_changed_or_taken_out_is_seen(audit):
     assert audit.check()[2] == [2, 3]
     audit.path.write_text("".join(lines[:2]) + '{"n": 3, "at', "utf-8")  # a process was killed
     audit.add(ADA_HERSELF, "start", "r9")
-    assert [act["run"] for act in audit.read()[0]] == ["r9", "r1", "r0"]
-    assert audit.check()[2]
+    audit.add(ADA_HERSELF, "start", "r10")
+    found = [(act["n"], act["run"]) for act in audit.read()[0]]
+    assert found == [(5, "r10"), (4, "r9"), (2, "r1"), (1, "r0")]
+    assert audit.check()[2] == [3]
+
+
+def test_an_act_of_which_a_full_disk_takes_a_half_leaves_no_line(audit, monkeypatch):
+    write, tries = os.write, list[int]()
+
+    def full(file: int, content: bytes) -> int:
+        tries.append(file)
+        if len(tries) == 2:
+            raise OSError(errno.ENOSPC, "full")
+        return write(file, content[:20])
+
+    audit.add(ADA_HERSELF, "start", "r0")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        with pytest.raises(Unserved, match="full"):
+            audit.add(ADA_HERSELF, "start", "r1")
+    audit.add(ADA_HERSELF, "start", "r2")
+    assert audit.check()[::2] == (2, [])
 
 
 def test_several_processes_write_one_chain(audit):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from axil import Context, RootGraph, Workflow
 from axil_journals import MemoryJournal
 from axil_models import open_below
 from axil_serve import Caller, Limits, RunService, app_of
-from axil_serve.errors import BadRequest
+from axil_serve.errors import BadRequest, TooLarge
 from axil_serve.files import RunFiles, _checked, _files
 
 from .conftest import BEN, EVE, access, as_caller, greeting, refund
@@ -254,6 +254,42 @@ def test_uploads_are_limited_in_size_one_by_one_and_together(client, files):
     assert [each["name"] for each in client.get("/v1/files").json()["files"]] == ["one"]
     left = [path for path in files.root.rglob("*") if path.is_file()]
     assert len(left) == 2  # the file, and what is known of it
+
+
+def test_uploads_that_arrive_at_the_same_time_are_limited_together(files):
+    async def go() -> list[Any]:
+        is_first = asyncio.Event()
+
+        async def of(name: str) -> Any:
+            async def chunks() -> AsyncIterator[bytes]:
+                yield b"x"  # by then it is known what was there before
+                if name == "second":
+                    await is_first.wait()
+                yield b"x" * 899
+
+            try:
+                return await files.save("ada", name, "", chunks())
+            finally:
+                is_first.set()
+
+        return await asyncio.gather(of("first"), of("second"), return_exceptions=True)
+
+    first, second = asyncio.run(go())
+    assert (first.size, type(second)) == (900, TooLarge)
+    assert [each.name for each in files.uploads("ada")] == ["first"]
+    assert len(list((files.root / ".uploads").rglob("content"))) == 1
+
+
+def test_a_run_that_cannot_have_all_of_its_files_has_none(client, files):
+    first, second = (uploaded(client, each).json()["file_id"] for each in ("a", "ü" * 200))
+    body = {"workflow": "copying", "input": {"name": "a"}, "files": [first, second]}
+    headers = {"idempotency-key": "k"}
+    answer = client.post("/v1/runs", json=body, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["id"]) == (400, "AX966")
+    assert [each.name for each in files.root.iterdir()] == [".uploads"]
+    other = uploaded(client, "a", b"snow").json()["file_id"]
+    again = client.post("/v1/runs", json={**body, "files": [other]}, headers=headers)
+    assert again.status_code == 201
 
 
 def test_a_key_stands_for_the_files_too(client):

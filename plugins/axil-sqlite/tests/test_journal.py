@@ -26,7 +26,7 @@ from hypothesis import given, settings, strategies as st
 from axil import RootGraph
 from axil.plugin import JournalError
 from axil_control import Loop, Map
-from axil_journals import Entry, GroupCommit, decode_value, encode_value
+from axil_journals import Entry, GroupCommit, Queue, RunExists, decode_value, encode_value
 from axil_sqlite import SqliteJournal, parts
 from axil_sqlite.writer import Writer
 
@@ -158,6 +158,26 @@ def test_what_long_entries_share_is_stored_once_and_is_gone_with_the_last_of_the
     assert journal.entries("two")[1].data["value"] == two
     assert list(journal.examine()) == []
     journal.forget("two")
+    assert journal.query("select count(*) from parts") == [(0,)]
+
+
+def test_a_long_input_that_replaces_another_is_counted_as_part_of_its_run(journal):
+    place = {"queue": "calm", "once": "save", "debounce_seconds": 5.0, "start_at": 50.0}
+
+    def begin(run_id: str, input: list[str], **more: Any) -> None:
+        write(journal, [Entry("run", data={"graph": "g", "input": input, **more})], run_id)
+
+    texts = [f"{number} {'x' * (number * 97 % 3000)}" for number in range(300)]
+    old, new = texts[:-40], texts[7:]
+    begin("r", old, place=place)
+    with pytest.raises(RunExists):
+        begin("again", new, place=place)
+    begin("other", new)
+    assert list(journal.examine()) == []
+    journal.forget("other")
+    assert journal.entries("r")[0].data["input"] == new
+    assert list(journal.examine()) == []
+    journal.forget("r")
     assert journal.query("select count(*) from parts") == [(0,)]
 
 
@@ -747,6 +767,30 @@ def test_a_full_disk_breaks_the_run_and_not_the_journal(tmp_path):
     journal.close()
 
 
+@pytest.mark.parametrize(
+    "doing",
+    [
+        lambda journal: journal.forget("r"),
+        lambda journal: journal.wake("r"),
+        lambda journal: journal.prune(1e12, status={"open"}),
+        lambda journal: journal.take(1, 1e12),
+        lambda journal: journal.post("r", Entry("answer", data={"id": "q", "value": 1})),
+        lambda journal: journal.set_queues([Queue(name="calm")]),
+        lambda journal: journal.discard([1]),
+    ],
+)
+def test_a_change_that_a_disk_does_not_take_is_an_error_of_the_journal(tmp_path, doing):
+    journal = SqliteJournal(tmp_path)
+    write(journal, [Entry("run", data={"graph": "g"})])
+    journal.writer.store.connection.execute("pragma query_only = on")  # as a full disk
+    with pytest.raises(JournalError, match="AX512"):
+        doing(journal)
+    journal.writer.store.connection.execute("pragma query_only = off")
+    doing(journal)
+    assert list(journal.examine()) == []
+    journal.close()
+
+
 @pytest.mark.skipif(os.name == "nt", reason="rights are other things there")
 @pytest.mark.parametrize("has_database", [False, True])
 def test_a_folder_that_cannot_be_written_is_reported_and_stays_as_it_was(has_database):
@@ -1059,6 +1103,21 @@ def test_a_network_file_system_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("axil_sqlite.store._file_system", lambda folder: "nfs4")
     with pytest.raises(JournalError, match=r"AX510.*network"):
         SqliteJournal(tmp_path).runs()
+
+
+@pytest.mark.skipif(not Path("/proc/self/mounts").exists(), reason="Linux says it so")
+def test_a_network_file_system_is_known_whatever_its_name(tmp_path, monkeypatch):
+    place = tmp_path / "my share"
+    shown, read = str(place).replace(" ", "\\040"), Path.read_text
+
+    def mounts(path: Path, *how: Any) -> str:
+        if str(path) == "/proc/self/mounts":
+            return f"disk / ext4 rw 0 0\nhost:/a {shown} nfs4 rw 0 0\n"
+        return read(path, *how)
+
+    monkeypatch.setattr(Path, "read_text", mounts)
+    with pytest.raises(JournalError, match=r"AX510.*nfs4"):
+        SqliteJournal(place / "journal").runs()
 
 
 def test_nothing_in_the_database_is_anything_but_text_and_numbers(journal):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from axil.plugin import JournalError
-from axil_journals import Entry
+from axil_journals import Entry, Queue
 from axil_sqlite import SqliteJournal
 
 PAGE = 4096
@@ -109,3 +109,23 @@ def test_of_what_is_no_database_nothing_is_rescued_and_that_is_said(tmp_path):
 def test_where_there_is_no_database_none_is_repaired(tmp_path):
     with pytest.raises(JournalError, match=r"AX510.*no database"):
         SqliteJournal(tmp_path / "none").repair()
+
+
+def test_rescued_runs_stay_in_their_queues_with_the_rules_and_the_names_of_these(tmp_path):
+    journal = SqliteJournal(tmp_path, sync="normal")
+    journal.set_queues([Queue(name="q", concurrency=1)])
+    for run_id, more in (("a", {"once": "one"}), ("b", {})):
+        writer = journal.open(run_id)
+        place = {"queue": "q", "key": "k", **more}
+        writer.append(Entry("run", data={"graph": "g", "place": place}))
+        writer.close()
+    asked = [
+        "select run, queue, key from runs order by id",
+        "select name, concurrency from queues",
+        "select * from once",
+    ]
+    before = [journal.query(sql) for sql in asked]
+    assert journal.repair().lost == []
+    assert [journal.query(sql) for sql in asked] == before
+    assert list(journal.take(9, 1e12)) == ["a"]
+    journal.close()

@@ -31,6 +31,7 @@ from axil_postgres.listing import pruned
 from axil_postgres.schema import migrate
 
 T = TypeVar("T")
+log = logging.getLogger("axil_postgres")
 
 _AGAIN: Final = (
     psycopg.OperationalError,
@@ -274,7 +275,7 @@ class Database:
                             wait = min(left, 0.5)
                             for notice in connection.notifies(timeout=wait, stop_after=1):
                                 self.notify(notice.payload)
-            except (psycopg.Error, OSError):
+            except (psycopg.Error, OSError, JournalError):  # the pool may have no connection now
                 self.closed.wait(0.2)
 
     def notify(self, change: str) -> None:
@@ -288,13 +289,14 @@ class Database:
         """Forget runs that ended longer ago than they are kept, as long as the object is open."""
         while not self.closed.is_set():
             took = time.monotonic()
-            with suppress(JournalError):  # the server is away: later
+            try:
                 is_full = self.prune() == _PRUNED
-                took = time.monotonic() - took
-                # at most half of the time: others come first
-                self.closed.wait(took if is_full else _PRUNE_SECONDS)
-                continue
-            self.closed.wait(_PRUNE_SECONDS)
+            except Exception:  # a server or a storage that fails now may work the next time
+                log.exception("old runs could not be forgotten")
+                is_full = False
+            took = time.monotonic() - took
+            # at most half of the time: others come first
+            self.closed.wait(took if is_full else _PRUNE_SECONDS)
 
     def prune(self) -> int:
         """Forget some of the runs that ended longer ago than they are kept; return how many.

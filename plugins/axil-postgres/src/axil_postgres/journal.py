@@ -241,7 +241,8 @@ class PostgresJournal(Recording):
         self.writer.finish_now()
         key = (None, None)
         if after:
-            found = self._rows("select touched, id from runs where run = %s", after)
+            sql = "select touched, id from runs where run = %s"
+            found = self._rows(sql, after) if _is_storable(after) else ()
             if not found:
                 return ()
             key = found[0]

@@ -115,7 +115,7 @@ class Writer(GroupCommit["PostgresRunWriter"]):
         """Runs that were taken, and that no ``RunWriter`` holds yet, each with its record if it was
         read when it was taken, and not used since."""
         self._thread: threading.Thread | None = None
-        self._is_closed = False
+        self._gate, self._is_closed = threading.RLock(), False
         self.commits = 0
         """The number of transactions so far."""
 
@@ -124,13 +124,22 @@ class Writer(GroupCommit["PostgresRunWriter"]):
         self.ask([(run, None)])
 
     def ask(self, asked: Asked) -> None:
-        self._asked.put(asked)
-        if self._thread is None:
-            with self.lock:
-                if self._thread is None:
-                    name = "axil-postgres"
-                    self._thread = threading.Thread(target=self._work, name=name, daemon=True)
-                    self._thread.start()
+        if not self._ask(asked):
+            self.commit(list(dict.fromkeys(run for run, _ in asked)))
+            self.settle(asked)
+
+    def _ask(self, asked: Asked) -> bool:
+        """Have the thread commit; False: there is none any more, so the caller does it."""
+        with self._gate:  # other event loops ask, too, and another thread may close
+            if self._is_closed:
+                return False
+            if self._thread is None:
+                name = "axil-postgres"
+                thread = threading.Thread(target=self._work, name=name, daemon=True)
+                thread.start()  # where the system gives no more of them, the next one tries again
+                self._thread = thread
+            self._asked.put(asked)
+            return True
 
     def _work(self) -> None:
         while True:
@@ -146,9 +155,10 @@ class Writer(GroupCommit["PostgresRunWriter"]):
 
     def close(self) -> None:
         """Write all that is left, and end the thread."""
-        if self._is_closed:
-            return
-        self._is_closed = True
+        with self._gate:
+            if self._is_closed:
+                return
+            self._is_closed = True
         with self.lock:
             for run in list(self.held):
                 run.closing = True

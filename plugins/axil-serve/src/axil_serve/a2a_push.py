@@ -136,18 +136,24 @@ class Push:
             await asyncio.sleep(service.poll_seconds)
 
     async def _send(self, run_id: str, watched: _Watched, *, is_last: bool) -> None:
+        configs = [*watched.configs.items()]
         try:
             task = await watched.task()
             if task.status.state in _STOPPED:  # else its bodies sleep
                 body = MessageToDict(to_stream_response(task))
-                sent = (self._deliver(run_id, each, body) for each in [*watched.configs.values()])
+                sent = (self._deliver(run_id, each, body) for _, each in configs)
                 await asyncio.gather(*sent)
         except AxilError as error:
             log.error("the task %s could not be sent: %s", run_id, error)
         finally:
             watched.sending = None
             if is_last:
-                self._watched.pop(run_id, None)
+                for key, each in configs:
+                    if watched.configs.get(key) is each:
+                        del watched.configs[key]
+                watched.seen = None  # those that were added meanwhile are sent it, too
+                if not watched.configs and self._watched.get(run_id) is watched:
+                    del self._watched[run_id]
 
     async def _deliver(self, run_id: str, config: TaskPushNotificationConfig, body: Any) -> None:
         """Send a task to one address, again if it fails."""

@@ -90,7 +90,7 @@ from axil_serve.conversation import (
 from axil_serve.errors import NotFound
 from axil_serve.failures import public_message, status_of
 from axil_serve.files import RunFile
-from axil_serve.request import caller_of
+from axil_serve.request import caller_of, number_in
 from axil_serve.service import OVER, RunService
 from axil_serve.streams import StreamPermit
 
@@ -288,7 +288,7 @@ class _Tasks(RequestHandler):
                 states = {run["run_id"]: _state(run) for run in (*runs, *looked)}
                 runs = [run for run in runs if states[run["run_id"]] == params.status]
             size = min(params.page_size or _PAGE, 100)
-            first = int(params.page_token) if params.page_token.isdecimal() else 0
+            first = number_in(params.page_token or "0")
             page = [
                 await self._task(call, run["run_id"], is_whole=params.include_artifacts)
                 for run in runs[first : first + size]
@@ -393,24 +393,23 @@ class _Tasks(RequestHandler):
             earlier = await earlier_messages(service, caller, session)
             messages = [*earlier, {"role": "user", "content": given}]
             given = input_from(service, call.workflow, messages)
-        files = await self._received(call, message)
+        files = list[str]()
         try:
+            await self._receive(call, message, files)
             run_id = await service.start(caller, call.workflow, given, session=session, files=files)
         finally:
             for each in files:  # the run has copies of them
                 await service.remove_upload(caller, each)
         return run_id, ""
 
-    async def _received(self, call: _Call, message: Message) -> list[str]:
-        """Store the files of a message; return the ids of the uploads."""
-        found: list[str] = []
+    async def _receive(self, call: _Call, message: Message, files: list[str]) -> None:
+        """Store the files of a message, and add the ids of the uploads to ``files``."""
         for part in message.parts:
             if part.HasField("raw"):
                 upload = await self._service.upload(
                     call.caller, part.filename, part.media_type, _once(part.raw)
                 )
-                found.append(upload.file_id)
-        return found
+                files.append(upload.file_id)
 
     # ------------------------------------------------------------------------------- tasks out
 

@@ -389,7 +389,8 @@ def _ids_of(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield str(each.get("id"))
         calls: Any = each.get("toolCalls")
         for call in cast("list[Any]", calls) if isinstance(calls, list) else ():
-            yield f"{cast('dict[str, Any]', call)['id']}:call"
+            if isinstance(call, dict):
+                yield f"{cast('dict[str, Any]', call).get('id')}:call"
 
 
 def _failed(data: Mapping[str, Any]) -> bytes:

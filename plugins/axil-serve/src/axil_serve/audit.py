@@ -68,14 +68,22 @@ class Audit:
         try:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX)  # until it is closed
-            last = next(_lines_back(file), b"")
-            number = _entry(last).get("n", 0) + 1 if last else 1
+            last, behind, known = b"", 0, 0
+            for each in _lines_back(file):  # up to the last one that has a number
+                last, behind = last or each, behind + 1
+                if known := _entry(each).get("n", 0):
+                    break
+            number = known + behind if known else behind + 1
             line = json.dumps({"n": number, **act, "before": _digest(last)}, ensure_ascii=False)
             size = os.fstat(file).st_size
             is_torn = size and os.pread(file, 1, size - 1) != b"\n"  # a process was killed there
             content = ("\n" * bool(is_torn) + line + "\n").encode("utf-8", "replace")
-            while content:
-                content = content[os.write(file, content) :]
+            try:
+                while content:
+                    content = content[os.write(file, content) :]
+            except BaseException:
+                os.ftruncate(file, size)  # no half of a line
+                raise
         finally:
             os.close(file)
 

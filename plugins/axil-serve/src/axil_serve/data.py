@@ -36,21 +36,25 @@ OVER: Final = frozenset({"done", "failed", "cancelled", "limited", "parked"})
 _DEEPEST: Final = 60
 _OWN: Final = (local_field(""), kept_field(""))
 """The beginnings of the names of fields in which a node keeps what is its own."""
+_DIGITS: Final = 9
+"""Of the number of a step."""
 _LISTED: Final = 200
 """Characters of an input in a list."""
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Return a value in the types of JSON; what has no counterpart becomes text.
+    r"""Return a value in the types of JSON; what has no counterpart becomes text.
 
     Values that came from the environment are shown as the placeholders that they were.
 
-    >>> plain({"n": float("nan"), 1: (b"ab", None)})
-    {'n': 'nan', '1': ['<2 bytes>', None]}
+    >>> plain({"n": float("nan"), 1: (b"ab", None), "x": "\ud83d"})
+    {'n': 'nan', '1': ['<2 bytes>', None], 'x': '?'}
     """
     if isinstance(value, FromEnvironment):
         return value.template
-    if value is None or isinstance(value, (str, bool)):
+    if isinstance(value, str):  # half a character is no text to clients
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
         return value if -(2**53) < value < 2**53 else hex(value)
@@ -60,11 +64,11 @@ def plain(value: Any, depth: int = 0) -> Any:
         return "…"
     if isinstance(value, Mapping):
         named = cast("Mapping[Any, Any]", value)
-        return {str(key): plain(each, depth + 1) for key, each in named.items()}
+        return {plain(str(key)): plain(each, depth + 1) for key, each in named.items()}
     if isinstance(value, (bytes, bytearray)):
         return f"<{len(value)} bytes>"
     if isinstance(value, BaseException):
-        return f"{type(value).__name__}: {value}"
+        return plain(f"{type(value).__name__}: {value}")
     if hasattr(value, "model_dump"):
         return plain(value.model_dump(), depth + 1)
     if is_dataclass(value) and not isinstance(value, type):
@@ -94,7 +98,7 @@ def step_data(entry: Entry, number: int) -> dict[str, Any]:
         if any(map(has_failed, sent.values())):
             result["failed"] = True  # its program, as data for the next node
     if entry.kind == "step":
-        result["name"] = str(data.get("name", ""))
+        result["name"] = plain(str(data.get("name", "")))
     if entry.kind == "prompt":
         result |= {name: plain(data[name]) for name in ("name", "messages", "request", "reply")}
         # a message is kept once, by its digest, with the first prompt that has it
@@ -102,7 +106,10 @@ def step_data(entry: Entry, number: int) -> dict[str, Any]:
     if entry.kind == "asked":
         result["question"] = plain(dict(data))
     if entry.kind == "ended":
-        result |= {"status": str(data.get("status", "")), "error": str(data.get("error", ""))}
+        result |= {
+            "status": str(data.get("status", "")),
+            "error": plain(str(data.get("error", ""))),
+        }
         result["failures"] = plain(data.get("failures", []))
     return {
         "id": f"{number}-{entry_key(entry)}",
@@ -196,7 +203,7 @@ def place_of(entries: Sequence[Entry], id: str) -> int | None:
     there any more.
     """
     number, _, key = id.partition("-")
-    if not number.isdigit():
+    if not (number.isascii() and number.isdigit()) or len(number) > _DIGITS:
         return None
     guess = min(int(number), len(entries))
     if guess and entry_key(entries[guess - 1]) == key:
@@ -243,9 +250,9 @@ def question_data(question: Question) -> dict[str, Any]:
     return {
         "id": question.id,
         "node": question.node,
-        "text": question.text,
+        "text": plain(question.text),
         "kind": question.kind,
-        "options": list(question.options),
+        "options": plain(list(question.options)),
         "default": plain(question.default),
         "data": plain(question.data),
         "due": question.due,
@@ -259,7 +266,7 @@ def run_data(entries: Sequence[Entry], status: str) -> dict[str, Any]:
     return {
         "input": plain(thaw(result.input or _given_state(entries))),
         "output": plain(thaw(result.output)),
-        "error": result.error,
+        "error": plain(result.error),
         "seconds": result.seconds,
         "used": plain(result.used),
         "nodes": [plain(node) for node in result.nodes],

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from axil.plugin import ProblemError
+from axil_serve.data import plain
 
 
 def error_data(
@@ -28,7 +29,7 @@ def error_data(
     """
     said = message.removeprefix(f"{id} ")
     shown = {"id": id, "message": said, "type": type, "code": id, "param": where or None}
-    return {"error": shown}
+    return {"error": plain(shown)}
 
 
 class ServeFault(ProblemError):

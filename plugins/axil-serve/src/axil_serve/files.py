@@ -143,11 +143,13 @@ class RunFiles:
                     if size > self.file_bytes:
                         message = f"the file has more than {self.file_bytes} bytes."
                         raise TooLarge("AX964", message, "Send a smaller file.")
-                    if used + arriving > self._caller_bytes:
-                        message = f"the uploads have more than {self._caller_bytes} bytes together."
-                        raise TooLarge("AX964", message, "Delete one: DELETE /v1/files/FILE_ID.")
+                    self._check_room(used + arriving)
                     digest.update(chunk)
                     await asyncio.to_thread(file.write, chunk)
+            # others may have arrived meanwhile; one that does so now is in one number, or in both
+            arriving = self._arriving.get(owner, 0)
+            used = sum(each.size for each in await asyncio.to_thread(self.uploads, owner))
+            self._check_room(used + arriving)
             upload = Upload(
                 file_id=secrets.token_hex(16),
                 name=name,
@@ -167,6 +169,12 @@ class RunFiles:
             if self._arriving[owner] <= 0:
                 del self._arriving[owner]
         return upload
+
+    def _check_room(self, size: int) -> None:
+        """Raises: TooLarge (AX964): the uploads of a caller have more bytes together."""
+        if size > self._caller_bytes:
+            message = f"the uploads have more than {self._caller_bytes} bytes together."
+            raise TooLarge("AX964", message, "Delete one: DELETE /v1/files/FILE_ID.")
 
     def uploads(self, owner: str) -> list[Upload]:
         """Return the uploads of a caller, by name."""
@@ -238,11 +246,28 @@ class RunFiles:
         return self.root / run_id if _RUN_ID.fullmatch(run_id) else None
 
     def attach(self, owner: str, uploads: Iterable[Upload], run_id: str) -> None:
-        """Copy uploads into the folder of a run.
+        """Copy uploads into the folder of a run: all, or none.
 
         Raises: BadRequest (AX966): the name of one is too long for the file system, or the run
         has another file of this name.
         """
+        place = self.root / run_id / ATTACHMENTS
+        copied: list[str] = []
+        try:
+            self._attach(owner, uploads, run_id, copied)
+        except BaseException:
+            with suppress(OSError), entered(self.root / run_id, (ATTACHMENTS,)) as at:
+                within, number = (at, None) if isinstance(at, str) else ("", at)
+                for name in copied:
+                    os.unlink(os.path.join(within, name), dir_fd=number)
+            for folder in (place, place.parent):  # unless another server is at it
+                with suppress(OSError):
+                    folder.rmdir()
+            raise
+
+    def _attach(
+        self, owner: str, uploads: Iterable[Upload], run_id: str, copied: list[str]
+    ) -> None:
         place = self.root / run_id / ATTACHMENTS
         for each in uploads:
             if os.path.lexists(place / each.name):  # another server begins the same run
@@ -255,10 +280,8 @@ class RunFiles:
                     written_below(self.root / run_id, (ATTACHMENTS, each.name)) as copy,
                 ):
                     shutil.copyfileobj(source, copy)
+                copied.append(each.name)
             except OSError as error:
-                for folder in (place, place.parent):  # unless another server is at it
-                    with suppress(OSError):
-                        folder.rmdir()
                 if error.errno in _LINKED:  # the run is at work, and made it one
                     raise other_files() from error
                 if error.errno != errno.ENAMETOOLONG:

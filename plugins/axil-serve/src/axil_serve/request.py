@@ -61,6 +61,10 @@ def text_in(body: Mapping[str, Any], name: str) -> str:
     found = body.get(name, "")
     if not isinstance(found, str):
         raise BadRequest("AX966", f"{name} is not a text.", "Send a text.")
+    try:
+        found.encode()
+    except UnicodeEncodeError:
+        raise BadRequest("AX966", f"{name} holds half a character.", "Send all of it.") from None
     return found
 
 

@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final, cast
 
+from axil.plugin import JournalError
 from axil_serve.access import Caller
+from axil_serve.errors import NotFound
 from axil_serve.service import RunService
 
 _MOST: Final = 50
@@ -33,7 +35,11 @@ def search(
     found: list[dict[str, Any]] = []
     for run in service.list(caller):
         hit: dict[str, Any] | None = None
-        for step in service.steps(caller, run["run_id"]):
+        try:
+            steps = service.steps(caller, run["run_id"])
+        except (JournalError, NotFound):  # it is damaged, or was removed meanwhile
+            continue
+        for step in steps:
             if len(found) >= _MOST or now() > until:
                 return {"found": [*found, hit] if hit else found, "complete": False}
             searched = {name: step[name] for name in step if name not in _NOT_SEARCHED}

@@ -292,7 +292,10 @@ class RunService:
         for run in self.list(caller, status="paused"):
             name, changed = run["run_id"], (run["touched"], run["steps"])
             if name not in self._asked or self._asked[name][0] != changed:
-                every = open_questions(self.records.entries(name))
+                try:
+                    every = open_questions(self.records.entries(name))
+                except (JournalError, NotFound):  # it is damaged, or was removed meanwhile
+                    every = ()
                 shown = [question_data(each) for each in every if each.kind != "timer"]
                 self._asked[name] = (changed, shown)
             about = {"run_id": name, "workflow": run["workflow"], "touched": run["touched"]}

@@ -238,7 +238,7 @@ class SqliteJournal(Recording):
     ) -> Sequence[RunInfo]:
         writer = self.writer
         writer.finish_now()
-        with writer.lock, writer.store.writing() as connection:
+        with _writing(writer) as connection:
             parts = [
                 connection.execute(
                     f"{_INFOS} where owner = '' and status = ? and touched < ? "
@@ -289,7 +289,10 @@ class SqliteJournal(Recording):
         )
         with self._reading(writer) as reader:
             is_any = wanted.is_any(writer, reader)
-        return wanted.take(self.writer, most) if is_any else ()
+        if not is_any:
+            return ()
+        with _writing(writer) as connection:
+            return wanted.take(writer, connection, most)
 
     def next_due(self, now: float) -> float | None:
         self.writer.finish_now()
@@ -312,7 +315,7 @@ class SqliteJournal(Recording):
 
     def set_queues(self, queues: Collection[Queue]) -> None:
         writer = self.writer
-        with writer.lock, writer.store.writing() as connection:
+        with _writing(writer) as connection:
             set_queues(connection, queues)
 
     def queues(self) -> Sequence[Queue]:
@@ -321,7 +324,7 @@ class SqliteJournal(Recording):
 
     def spend(self, spent: Collection[Spent], now: float) -> Collection[str]:
         writer = self.writer
-        with writer.lock, writer.store.writing() as connection:
+        with _writing(writer) as connection:
             return spend(connection, spent, now)
 
     def counts(self, now: float) -> Sequence[RunCount]:
@@ -333,7 +336,7 @@ class SqliteJournal(Recording):
         writer = self.writer
         with writer.lock:
             if run_id in writer.taken:
-                with writer.store.writing() as connection:
+                with _writing(writer) as connection:
                     is_lost = writer.taken[run_id]
                     sql = "update runs set owner = ?, beat = 0 where run = ? and owner = ?"
                     connection.execute(sql, (LOST if is_lost else "", run_id, writer.owner))
@@ -364,7 +367,7 @@ class SqliteJournal(Recording):
         _check_names(run_id)
         writer = self.writer
         writer.finish_now(run_id)
-        with writer.lock, writer.store.writing() as connection:
+        with _writing(writer) as connection:
             sql = "select id, owner, beat from runs where run = ?"
             found = connection.execute(sql, (run_id,)).fetchone()
             if found is None:
@@ -383,7 +386,7 @@ class SqliteJournal(Recording):
 
     def discard(self, numbers: Collection[int]) -> None:
         writer = self.writer
-        with writer.lock, writer.store.writing() as connection:
+        with _writing(writer) as connection:
             sql = "update mail set read = 1 where id in (select value from json_each(?))"
             connection.execute(sql, (json.dumps(list(numbers)),))
 
@@ -524,6 +527,18 @@ class SqliteRunWriter(RunWriter):
     def check_names(self, *names: str) -> None:
         """See ``RunWriter``."""
         _check_names(*names)
+
+
+@contextmanager
+def _writing(writer: Writer) -> Generator[sqlite3.Connection]:
+    """Open a transaction that writes. Raises: JournalError (AX512)."""
+    try:
+        with writer.lock, writer.store.writing() as connection:
+            yield connection
+    except sqlite3.Error as error:
+        message = f"the journal in {writer.store.folder} cannot be written: {error}."
+        hint = "Make room or repair the disk; then try again."
+        raise JournalError(message, id="AX512", hint=hint) from None
 
 
 def _statuses(reader: sqlite3.Connection) -> list[str]:

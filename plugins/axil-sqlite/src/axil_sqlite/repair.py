@@ -25,11 +25,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from axil_journals import Damage
+from axil_journals import RULES, STATE, Damage
 from axil_sqlite.store import Store
 
 _RUNS: Final = (
-    "id, run, graph, status, thread, forked_from, epoch, beat, next, begun, touched, digest, due"
+    "id, run, graph, status, thread, forked_from, epoch, beat, next, begun, touched, digest, due, "
+    "queue, key"
 )
 _TABLES: Final = {
     "runs": _RUNS,
@@ -37,6 +38,7 @@ _TABLES: Final = {
     "entries": "id, run, seq, kind, who, body, crc",
     "mail": "id, run, question, kind, body, read",
     "sealing": "id, proof",
+    "queues": f"rowid, {', '.join((*RULES, *STATE))}",
 }
 _MOST_ROWS: Final = 2**48
 """Greater than the number of any row."""
@@ -96,6 +98,8 @@ class _Readable:
     """The names of runs, of an index."""
     indexed: set[tuple[int, int]]
     """Runs with numbers of entries, of an index."""
+    once: set[tuple[str, str, int]]
+    """Queues, names and runs that have them."""
 
 
 def _read(path: Path, copy: Path, new: Path, found: Rescue) -> _Readable:
@@ -144,12 +148,14 @@ def _readable(connection: sqlite3.Connection) -> _Readable:
     names = "select id, run from runs indexed by sqlite_autoindex_runs_1 order by run"
     entries = "select run, seq from entries indexed by entries_by_run order by run"
     indexed = {*_both_ways(connection, entries, ", seq")}
-    return _Readable(rows=rows, names=dict(_both_ways(connection, names)), indexed=indexed)
+    once = {*_both_ways(connection, "select queue, name, run from once order by queue", ", name")}
+    named = dict(_both_ways(connection, names))
+    return _Readable(rows=rows, names=named, indexed=indexed, once=once)
 
 
 def _rows(connection: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[Any, ...]]:
     """Yield the rows that can be read."""
-    sql, after = f"select {columns} from {table} where id > ? order by id", -1
+    sql, after = f"select {columns} from {table} where rowid > ? order by rowid", -1
 
     def is_readable(number: int) -> bool:
         try:
@@ -208,6 +214,14 @@ def _fill(store: Store, read: _Readable, found: Rescue) -> None:
             marks = ", ".join("?" * len(columns.split(",")))
             sql = f"insert or ignore into {table} ({columns}) values ({marks})"
             connection.executemany(sql, rows[table])
+        once = [each for each in read.once if each[2] in runs]
+        connection.executemany("insert into once values (?, ?, ?)", once)
+        sql = (  # the runs of a queue without a row would never be due
+            "insert into queues (name) select distinct queue from runs where queue != '' "
+            "and queue not in (select name from queues) returning name"
+        )
+        for (name,) in connection.execute(sql).fetchall():
+            found.lost.append(Damage("", f"the rules of the queue {name}"))
         _count(connection)
         for _, sql in triggers:
             connection.execute(sql)
@@ -220,9 +234,9 @@ def _runs(read: _Readable, found: Rescue) -> dict[int, tuple[Any, ...]]:
     for number in sorted({row[1] for row in read.rows["entries"]} - runs.keys()):
         name = read.names.get(number, f"rescued-{number}")
         last = max(row[2] for row in read.rows["entries"] if row[1] == number)
-        row = (number, name, "", "open", "", "", 0, 0.0, last + 1, now, now, "", None)
+        row = (number, name, "", "open", "", "", 0, 0.0, last + 1, now, now, "", None, "", "")
         runs[number] = row
-        found.lost.append(Damage(name, "its graph, status, thread and times"))
+        found.lost.append(Damage(name, "its graph, status, thread, queue and times"))
     for number, name in read.names.items():
         if number not in runs:
             found.lost.append(Damage(name, "all of it"))

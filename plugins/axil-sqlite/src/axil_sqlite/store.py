@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Generator
@@ -355,6 +356,7 @@ def _file_system(folder: Path) -> str:
     found = ("", "")
     for line in lines:
         _, point, kind, *_ = line.split(" ")
+        point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), point)  # a space
         inside = here == point or here.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= len(found[0]):
             found = (point, kind)

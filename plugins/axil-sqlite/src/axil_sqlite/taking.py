@@ -5,7 +5,6 @@ rules.
 from __future__ import annotations
 
 import sqlite3
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -25,7 +24,6 @@ from axil_journals import (
     chosen,
     take_by_priority,
 )
-from axil_sqlite.store import Store
 
 _STATES = f"select {', '.join((*RULES, *STATE))} from queues"
 _STORE = f"update queues set {', '.join(f'{each} = ?' for each in STATE)} where name = ?"
@@ -72,8 +70,6 @@ _COLUMNS = "run, digest, owner, beat"
 class Taker(Protocol):
     """The writer of the process that takes."""
 
-    lock: threading.RLock
-    store: Store
     owner: str
     taken: dict[str, bool]
 
@@ -103,37 +99,36 @@ class Wanted:
         come = reader.execute(f"select 1 from runs where {_COME} limit 1", (self.now,))
         return bool(come.fetchone() or reader.execute(_WITH_DUE).fetchone())
 
-    def take(self, writer: Taker, most: int) -> list[str]:
-        """Take runs, in a transaction."""
-        with writer.lock, writer.store.writing() as connection:
-            taken: list[str] = []
+    def take(self, writer: Taker, connection: sqlite3.Connection, most: int) -> list[str]:
+        """Take runs, in an open transaction."""
+        taken: list[str] = []
 
-            def take(state: QueueState | None, room: int) -> int:
-                if state is None:  # no further than there is room for
-                    found = list(islice(self._due(writer, connection), room))
-                else:
-                    rows = self._rows(writer, connection, state.queue.name)
-                    found = chosen(state, rows, room, self.now)
-                    _store(connection, state, self.now)
-                now = time.time()
-                connection.executemany(
-                    "update runs set owner = ?, beat = ? where run = ?",
-                    [(writer.owner, now, run) for run in found],
-                )
-                taken.extend(found)
-                return len(found)
-
-            if not connection.execute(_HAS_QUEUES).fetchone()[0]:
-                take(None, most)
-            elif self.lost:
-                used = connection.execute(f"{_STATES} where name in ({_WITH_LOST})").fetchall()
-                take_by_priority([QueueState.of_row(row) for row in used], most, take)
+        def take(state: QueueState | None, room: int) -> int:
+            if state is None:  # no further than there is room for
+                found = list(islice(self._due(writer, connection), room))
             else:
-                # noted as due at once: so those whose time is to come are not looked at
-                connection.execute(f"update runs set due = 0 where {_COME}", (self.now,))
-                used = connection.execute(_WITH_DUE).fetchall()
-                take_by_priority([QueueState.of_row(row) for row in used], most, take)
-            writer.taken.update(dict.fromkeys(taken, self.lost))
+                rows = self._rows(writer, connection, state.queue.name)
+                found = chosen(state, rows, room, self.now)
+                _store(connection, state, self.now)
+            now = time.time()
+            connection.executemany(
+                "update runs set owner = ?, beat = ? where run = ?",
+                [(writer.owner, now, run) for run in found],
+            )
+            taken.extend(found)
+            return len(found)
+
+        if not connection.execute(_HAS_QUEUES).fetchone()[0]:
+            take(None, most)
+        elif self.lost:
+            used = connection.execute(f"{_STATES} where name in ({_WITH_LOST})").fetchall()
+            take_by_priority([QueueState.of_row(row) for row in used], most, take)
+        else:
+            # noted as due at once: so those whose time is to come are not looked at
+            connection.execute(f"update runs set due = 0 where {_COME}", (self.now,))
+            used = connection.execute(_WITH_DUE).fetchall()
+            take_by_priority([QueueState.of_row(row) for row in used], most, take)
+        writer.taken.update(dict.fromkeys(taken, self.lost))
         return taken
 
     def _fits(self, run: str, digest: str) -> bool:

@@ -315,11 +315,11 @@ class Writer(GroupCommit["SqliteRunWriter"]):
         if place.debounce_seconds is not None:
             if next != 1 or self.is_held(owner, beat, run_id):
                 return
-            row = self.codec.stored(connection, run_id, run.first)
-            sql = (
-                "update entries set kind = ?, who = ?, body = ?, crc = ? where run = ? and seq = ?"
-            )
-            connection.execute(sql, (*row[1:], id, row[0]))
+            # no update: triggers count the parts of rows that come and go; and first the old row
+            # goes, as parts that both have may go with it
+            sql = "delete from entries where run = ? and seq = ?"
+            connection.execute(sql, (id, run.first.seq))
+            insert(connection, [id, *self.codec.stored(connection, run_id, run.first)])
             sql = (
                 "update runs set graph = ?, digest = ?, key = ?, due = ?, epoch = epoch + 1, "
                 "touched = ? where id = ?"
