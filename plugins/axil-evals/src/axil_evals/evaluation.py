@@ -282,7 +282,13 @@ class _Evaluation:
         """Make all trials and score them. Raises: OutOfBudget: not all were made."""
         cases = self.dataset.cases
         order = [(case, n) for n in range(self.plan.repeats) for case in cases]
-        await asyncio.gather(*(self._tried(case, n, ctx) for case, n in order))
+        trials = [asyncio.ensure_future(self._tried(case, n, ctx)) for case, n in order]
+        try:
+            await asyncio.gather(*trials)
+        finally:  # where one of them raised, the others would go on, and spend
+            for each in trials:
+                each.cancel()
+            await asyncio.gather(*trials, return_exceptions=True)
         report = self.report()
         if report.skipped:
             raise OutOfBudget(f"{report.skipped} trials were not made.", self.spent())
