@@ -327,6 +327,8 @@ def test_files_and_outputs_are_bounded(code, place):
     assert place.stat("big").size <= 1000
     reported = code("print('x' * 5000)", output_bytes=100)
     assert reported["stdout"] == "x" * 100 + "\n[output cut after 100 bytes]"
+    reported = code("print('é' * 5000)", output_bytes=101)
+    assert reported["stdout"] == "é" * 50 + "\n[output cut after 101 bytes]"
 
 
 def test_a_wish_for_more_time_than_there_is_is_not_heard(use):
