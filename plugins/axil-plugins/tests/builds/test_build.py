@@ -751,6 +751,7 @@ def test_a_wheel_is_shipped_whole_as_it_was_or_packed_again(installed, tmp_path)
     [packed] = wheels.make(["tool"], tmp_path / "out", {})
     with zipfile.ZipFile(packed.path) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == files
+    (original.parent / "stray.whl").touch()
     [same] = wheels.make(["tool"], tmp_path / "out", {}, original.parent)
     assert same.path.read_bytes() == original.read_bytes()
     record = site / "tool-1.0.dist-info/RECORD"
