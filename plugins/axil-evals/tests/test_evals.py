@@ -364,6 +364,11 @@ def test_an_evaluation_goes_on_where_it_broke_off():
     assert all(report.passes(name) for name in report.trials)
 
 
+def test_a_budget_that_is_no_number_is_refused():
+    with pytest.raises(EvalError, match=r"AX971.*no number"):
+        evaluated(dataset(), WorkflowTarget(shout()), Plan(budget=math.nan))
+
+
 def test_no_trial_begins_when_the_budget_is_spent():
     target = Counting()
     report = evaluated(dataset(), target, Plan(budget=2.0, concurrency=1))

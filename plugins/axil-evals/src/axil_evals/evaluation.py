@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -209,6 +210,8 @@ class _Evaluation:
     ) -> None:
         if plan.repeats < 1 or plan.concurrency < 1:
             raise EvalError("AX971", "repeats and concurrency are 1 or more.")
+        if plan.budget is not None and math.isnan(plan.budget):
+            raise EvalError("AX971", "the budget is no number.", "Give an amount of money.")
         self.dataset, self.target, self.plan = dataset, target, plan
         self.spent: Callable[[], float] = lambda: 0.0
         self._workflow: Any = getattr(target, "workflow", None)
