@@ -391,6 +391,12 @@ def lines(place: Any) -> list[str]:
     return place.read("calls").decode().splitlines()
 
 
+@pytest.mark.parametrize("part", ["!1", "=1", " ", "1", ",", "-", "[a]"])
+def test_what_is_no_package_is_seen_in_one_pass(use, part):
+    with pytest.raises(TextFault, match="AX888"):
+        use(PythonEnv, "install_python_packages", packages=[f"a>1{part * 1000}@"])
+
+
 def test_a_python_environment_is_made_once_and_packages_are_added(use, place, plays):
     plays("uv", "open({'init': 'pyproject.toml', 'venv': '.venv'}.get(sys.argv[1], 'other'), 'w')")
     reported = json.loads(use(PythonEnv, "init_python_env", python_version="3.12"))
