@@ -79,6 +79,17 @@ def test_each_run_of_a_worker_has_a_folder_of_its_own_also_where_it_is_answered(
     assert answered["workspace"] == os.path.realpath("axil-runs/r")
 
 
+@pytest.mark.parametrize("run_id", ["../../outside", "/abs", "a/b", "..", "a b", "."])
+def test_a_run_has_a_folder_of_its_own_whatever_its_id_is(axil, make, monkeypatch, run_id):
+    monkeypatch.setenv("AXIL_JOURNAL", "j")
+    assert axil("run", make, "--input", "a.txt=x", "--run-id", run_id).code == 0
+    (folder,) = Path("axil-runs").iterdir()
+    assert [each.name for each in folder.iterdir()] == ["a.txt"]
+    pruned = axil("runs", "prune", "--older-than", "-1", "--files", "axil-runs")
+    assert pruned.code == 0
+    assert not folder.exists()
+
+
 def test_a_named_folder_is_used_again_and_changes_are_reported(axil, make):
     axil("run", make, "--workspace", "w", "--input", "a=1\nb=1\n.hidden=1\n__pycache__/x=1")
     reported = axil(

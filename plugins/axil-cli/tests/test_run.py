@@ -11,16 +11,18 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from axil import MISSING
-from axil.plugin import Policy, Registry
+from axil.plugin import JournalError, Policy, Registry
+from axil_cli import job
 from axil_cli.command import Exit
 from axil_cli.main import main
 from axil_cli.run import Run
 from axil_files import parse_json
+from axil_journals import Entry, RunMail
 
 SAY = {"id": "say", "type": "say", "config": {"text": "hi ${NAME}"}}
 
@@ -624,3 +626,29 @@ def test_an_input_that_is_no_text_is_refused_with_the_way_to_give_it(axil, tmp_p
     refused = axil("run", str(tmp_path / "flow.yaml"), "--journal", "off", "--input-file", file)
     assert refused.code == 2
     assert f"--attach {file}" in refused.err
+
+
+def test_a_run_is_cancelled_though_its_journal_was_away_for_a_while(monkeypatch):
+    letter = RunMail(1, "r", Entry("ended", data={"status": "cancelled", "error": "enough"}))
+
+    class Away:
+        found: ClassVar[list[Any]] = [JournalError("it is away.", id="AX502"), [], [letter]]
+
+        def mail(self, run_ids: Any) -> Any:
+            found = self.found.pop(0)
+            if isinstance(found, JournalError):
+                raise found
+            return found
+
+        def discard(self, numbers: Any) -> None:
+            pass
+
+    class Running:
+        id = "r"
+
+        def cancel(self, reason: str) -> None:
+            raise EOFError(reason)
+
+    monkeypatch.setattr(job, "_LOOK", 0)
+    with pytest.raises(EOFError, match="enough"):
+        asyncio.run(job._obey(Running(), Away()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import textwrap
 import xml.etree.ElementTree as ElementTree
@@ -97,6 +98,21 @@ def test_a_dataset_that_cannot_be_read_says_where_and_why(tmp_path, name, text, 
     with pytest.raises(EvalError, match="AX97") as caught:
         read_dataset(tmp_path / name)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["cases.jsonl", "cases.yaml"])
+def test_a_case_with_any_text_is_added_and_read_back(tmp_path, name):
+    file = tmp_path / name
+    texts = ["plain", "a\u2028b\u2029c\x85d\x0be", "half \ud83d", "whole \U0001f600"]
+    for text in texts:
+        add_case(file, Case(name=text, inputs={"text": text}))
+    assert [case.inputs["text"] for case in read_dataset(file).cases] == texts
+
+
+def test_an_evaluator_without_a_name_is_left_out(tmp_path):
+    file = tmp_path / "cases.yaml"
+    file.write_text("cases: [{inputs: a}]\nevaluators: [{}, {1: 2}]\n")
+    assert read_dataset(file).left_out == ("", "1")
 
 
 def test_a_dataset_of_pydantic_evals_is_read_and_scored():
@@ -232,7 +248,49 @@ def test_a_case_without_what_a_scorer_needs_and_a_scorer_that_fails_are_errors()
         evaluated(dataset(Broken()), WorkflowTarget(shout()))
 
 
+def test_a_similarity_that_is_no_number_is_an_error_and_no_pass():
+    class Numb:
+        name, dimensions = "numb", None
+
+        async def embed(self, texts):
+            return [[math.nan, 1.0] for _ in texts]
+
+    words = Dataset(
+        name="d", cases=dataset().cases, scorers=({"type": "similarity", "embedder": Numb()},)
+    )
+    with pytest.raises(EvalError, match=r"AX975.*found nan"):
+        evaluated(words, WorkflowTarget(shout()))
+
+
 # ------------------------------------------------------------------ evaluations
+
+
+def test_no_trial_goes_on_behind_the_end_of_a_failed_evaluation():
+    tried = []
+
+    class Counted:
+        name, digest = "counted", ""
+
+        async def run(self, case):
+            tried.append(case.name)
+            await asyncio.sleep(0)
+            return Trial(status="done", output="")
+
+    class Broken:
+        def score(self, case, trial, ctx):
+            raise KeyError("no")
+
+    async def main():
+        many = [Case(name=str(number), inputs={}) for number in range(50)]
+        data = Dataset(name="d", cases=tuple(many), scorers=(Broken(),))
+        with pytest.raises(EvalError, match="AX975"):
+            await evaluate(data, Counted(), Plan(concurrency=1))
+        before = len(tried)
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        assert len(tried) == before < 50
+
+    asyncio.run(main())
 
 
 def test_trials_tell_output_nodes_tools_and_usage():
@@ -304,6 +362,11 @@ def test_an_evaluation_goes_on_where_it_broke_off():
     report = evaluated(dataset(), second, plan, journal=journal, run_id="e")
     assert second.runs == ["maybe"]
     assert all(report.passes(name) for name in report.trials)
+
+
+def test_a_budget_that_is_no_number_is_refused():
+    with pytest.raises(EvalError, match=r"AX971.*no number"):
+        evaluated(dataset(), WorkflowTarget(shout()), Plan(budget=math.nan))
 
 
 def test_no_trial_begins_when_the_budget_is_spent():

@@ -11,7 +11,7 @@ import axil
 import axil_files
 from axil import Out, SpecError
 from axil.plugin import Compiler, Registry
-from axil_files import load_spec
+from axil_files import load_spec, parse_duration
 from axil_files.documents import parse_json
 
 
@@ -158,3 +158,9 @@ def test_what_a_file_says_of_memories_and_of_its_version_is_counted_as_it_always
     ]
     assert [spec.extras["growing"] for spec in specs] == [("memory/board",)] * 2
     assert [spec.extras.get("lenient") for spec in specs] == [True, None]
+
+
+@pytest.mark.parametrize("given", [10**400, -(10**400), "9" * 400])
+def test_a_number_that_is_too_large_is_no_duration(given):
+    with pytest.raises(ValueError, match="expected a duration above zero"):
+        parse_duration(given)

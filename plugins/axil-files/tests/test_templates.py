@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from axil import SpecError
 from axil.plugin import default_registry
 from axil_files.documents import parse_json
 from axil_files.loading import include_spec, load_spec, spec_from_document
+from axil_files.templates import match_path
 
 pytestmark = pytest.mark.usefixtures("every_component")
 
@@ -171,3 +173,27 @@ def test_an_included_file_has_its_own_templates_and_not_those_of_the_file_around
     write("inner.json", "own", {"id": "x", "use": "outer"})
     with pytest.raises(SpecError, match=r'inner.json:\d+ .*no template "outer". Available: own.'):
         include_spec("inner.json", around)
+
+
+def test_a_path_of_many_stars_is_compared_in_one_pass():
+    deep = [f"n{number}" for number in range(30)]
+    assert not match_path(">".join(["**"] * 300 + ["other"]), deep)
+    assert not match_path(">".join(["n", "**"] * 15 + ["other"]), ["n"] * 30)
+    assert match_path(">".join(["**"] * 300 + ["n29", "**"]), deep)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_path_fits_as_its_parts_say(seed):
+    draw = random.Random(seed)
+
+    def fits(parts: list[str], names: list[str]) -> bool:
+        if not parts:
+            return True  # what is behind it may be anything
+        if parts[0] == "**":
+            return any(fits(parts[1:], names[at:]) for at in range(len(names) + 1))
+        return bool(names) and parts[0] in ("*", names[0]) and fits(parts[1:], names[1:])
+
+    for _ in range(200):
+        parts = draw.choices(["a", "b", "*", "**"], k=draw.randint(1, 5))
+        names = draw.choices(["a", "b"], k=draw.randint(0, 6))
+        assert match_path(">".join(parts), names) is fits(["**", *parts], names), (parts, names)

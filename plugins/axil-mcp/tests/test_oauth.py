@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -14,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 import pytest
 import uvicorn
+from mcp.shared.auth import OAuthToken
 from pydantic import SecretStr
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -24,6 +26,7 @@ from axil import ConfigError, RootGraph
 from axil_mcp import MCPServer, MCPTools, Unreachable
 from axil_mcp.command import _logged_in
 from axil_mcp.guard import HttpConfig, app_of
+from axil_mcp.oauth import LOGINS, OAuthConfig, Store
 from axil_mcp.serving import WorkflowServer
 from axil_testing.members import free_port
 
@@ -143,3 +146,21 @@ def test_a_person_logs_in_once_and_runs_use_it(tmp_path, monkeypatch):
 
     asyncio.run(main())
     assert [each["grant_type"] for each in authority.asked] == ["authorization_code"]
+
+
+def test_two_processes_may_keep_tokens_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv(LOGINS, str(tmp_path))
+    store = Store("https://a.example/mcp", OAuthConfig(client_id="me"))
+    dump, others = json.dump, [OAuthToken(access_token="other")]
+
+    def interrupted(data: Any, file: Any) -> None:
+        dump(data, file)
+        while others:
+            other = threading.Thread(target=asyncio.run, args=(store.set_tokens(others.pop()),))
+            other.start()
+            other.join()
+
+    monkeypatch.setattr(json, "dump", interrupted)
+    asyncio.run(store.set_tokens(OAuthToken(access_token="mine")))
+    assert asyncio.run(store.get_tokens()).access_token == "mine"
+    assert list(tmp_path.iterdir()) == [store.path]

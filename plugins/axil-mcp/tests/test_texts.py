@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, strategies as st
 
 from axil.plugin import is_hidden
+from axil_mcp.asking import Unfit, answer_of
 from axil_mcp.config import Offer
 from axil_mcp.errors import ListingRefused
 from axil_mcp.listing import Offered, chosen, digest_of, names_of
@@ -80,6 +82,26 @@ def test_a_tail_keeps_the_end():
     for each in (b"first ", b"second ", b"last"):
         tail.add(each)
     assert tail.text() == "… econd last"
+
+
+@pytest.mark.parametrize("more", range(10, 24))
+def test_a_tail_shows_no_part_of_a_secret(more):
+    tail = Tail(20)
+    tail.add(b"key=s3cret-token" + b"." * more)
+    assert not any(part in tail.text(["s3cret-token"]) for part in ("tok", "ken", "n."))
+
+
+@pytest.mark.parametrize("given", ["nan", "inf", "1e400", "9" * 5000, '{"n":' * 100_000])
+def test_what_json_cannot_say_is_no_answer(given):
+    class Form:
+        mode = "form"
+        requested_schema: ClassVar[Any] = {
+            "type": "object",
+            "properties": {"n": {"type": "number"}},
+        }
+
+    with pytest.raises(Unfit):
+        answer_of(Form, given)
 
 
 # --------------------------------------------------------------------------------------------------

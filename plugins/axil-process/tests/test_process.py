@@ -41,6 +41,7 @@ from axil_process import (
     WorkerDied,
     workers,
 )
+from axil_process.conversation import Conversation
 from axil_process.host import BodyHost
 from axil_process.jobs import job_of, plan_of_job
 from axil_process.wire import packed
@@ -657,3 +658,30 @@ def test_a_model_that_another_process_asks_is_refused_where_calls_are_collected(
     assert not seen.exists()
     [asked] = run(graph, {"seen": str(seen)})
     assert asked.output == {"text": "hello"}
+
+
+def test_a_step_that_ends_twice_is_no_message_of_a_body():
+    class Hostile:
+        said = (
+            {"ask": "step", "n": 1, "given": ["s", None, "idempotent", ""]},
+            {"stepped": 1, "value": 1},
+            {"stepped": 1, "value": 2},
+        )
+
+        def __init__(self):
+            self.left = iter(self.said)
+
+        def send(self, message):
+            pass
+
+        async def receive(self):
+            for _ in range(3):  # the step has begun meanwhile
+                await asyncio.sleep(0)
+            return next(self.left)
+
+    class Run:
+        async def step(self, name, call, **_):
+            return await call()
+
+    with pytest.raises(ProcessError, match="AX555"):
+        asyncio.run(Conversation(Hostile(), Run(), is_trusted=False).run({}))

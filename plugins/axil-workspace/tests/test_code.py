@@ -327,6 +327,8 @@ def test_files_and_outputs_are_bounded(code, place):
     assert place.stat("big").size <= 1000
     reported = code("print('x' * 5000)", output_bytes=100)
     assert reported["stdout"] == "x" * 100 + "\n[output cut after 100 bytes]"
+    reported = code("print('é' * 5000)", output_bytes=101)
+    assert reported["stdout"] == "é" * 50 + "\n[output cut after 101 bytes]"
 
 
 def test_a_wish_for_more_time_than_there_is_is_not_heard(use):
@@ -387,6 +389,12 @@ def plays(tmp_path, monkeypatch):
 
 def lines(place: Any) -> list[str]:
     return place.read("calls").decode().splitlines()
+
+
+@pytest.mark.parametrize("part", ["!1", "=1", " ", "1", ",", "-", "[a]"])
+def test_what_is_no_package_is_seen_in_one_pass(use, part):
+    with pytest.raises(TextFault, match="AX888"):
+        use(PythonEnv, "install_python_packages", packages=[f"a>1{part * 1000}@"])
 
 
 def test_a_python_environment_is_made_once_and_packages_are_added(use, place, plays):

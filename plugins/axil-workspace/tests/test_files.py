@@ -308,3 +308,8 @@ def test_what_is_missing_is_reported_and_may_be_no_fault(files):
         files("write_file", path="x", content="\ud800")
     with pytest.raises(TextFault, match="AX883"):
         files("write_file", path="x", content="x", encoding="klingon")
+    with pytest.raises(TextFault, match="AX883"):
+        files("write_file", path="x", content="x", encoding="utf-8\0")
+    files("write_file", path="x", content="x")
+    with pytest.raises(TextFault, match="AX883"):
+        files("read_text", path="x", encoding="utf-8\0")

@@ -475,3 +475,15 @@ def test_a_root_that_is_reached_through_a_link_is_known_by_both_names(tmp_path):
     place.write("file", b"x")
     assert place.root == Path(os.path.realpath(tmp_path / "real"))
     assert place.read(place.root / "file") == b"x"
+
+
+@pytest.mark.parametrize("name", [".axil-{}", ".axil-x/{}", "{}"])
+def test_files_count_whatever_their_names_are(tmp_path, name):
+    place = Workspace(tmp_path, Limits(files=3, total_bytes=100))
+
+    def fill() -> None:
+        for number in range(5):
+            place.write(name.format(number), b"x")
+
+    with pytest.raises(LimitExceeded, match="AX873"):
+        fill()

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any, Final, Literal
+from urllib.parse import quote
 
 from axil_cli.command import Session, misuse
 from axil_files import like_file
@@ -48,10 +49,20 @@ class Artifact(Kept):
     change: Literal["made", "changed"]
 
 
+def folder_name(run_id: str) -> str:
+    """Return the name of a run's folder, which is one name whatever the id is.
+
+    >>> folder_name("daily.7"), folder_name("a/b"), folder_name("..")
+    ('daily.7', 'a%2Fb', '%2E%2E')
+    """
+    name = quote(run_id, safe="-_")
+    return name if name.strip(".") else name.replace(".", "%2E")
+
+
 def remove_folder(root: str, run_id: str) -> None:
-    """Remove the folder of a run, if its id is the name of one."""
-    folder = Path(root) / run_id
-    if Path(run_id).name == run_id and run_id not in ("", "..") and not folder.is_symlink():
+    """Remove the folder of a run."""
+    folder = Path(root) / folder_name(run_id)
+    if run_id and not folder.is_symlink():
         import shutil
 
         shutil.rmtree(folder, ignore_errors=True)
@@ -68,8 +79,8 @@ class RunFolder:
         Raises: ConfigError (AX700): it is not a folder.
         """
         self.is_own = given is None
-        self.path = Path(os.path.realpath(given if given is not None else Path(RUNS) / run_id))
-        self.shown = given if given is not None else f"{RUNS}/{run_id}"
+        self.shown = given if given is not None else f"{RUNS}/{folder_name(run_id)}"
+        self.path = Path(os.path.realpath(self.shown))
         if self.path.exists() and not self.path.is_dir():
             hint = "Give a folder, or the name of one that is to be made."
             raise misuse("--workspace", f"{self.shown} is not a folder.", hint)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from axil import Result, Run as KernelRun, Workflow, run_sync
 from axil.plugin import JournalError
 from axil_cli.command import Session
+
+_LOOK: Final = 1
+"""Seconds between two looks for what other processes ask."""
 
 
 class Job:
@@ -94,11 +97,12 @@ def _answers(journal: Any, paused: Result) -> tuple[list[int], dict[str, Any]]:
 async def _obey(run: KernelRun, journal: Any) -> None:
     """Cancel a run when another process asks for it, as ``axil runs cancel`` does."""
     while True:
-        await asyncio.sleep(1)
-        for letter in await asyncio.to_thread(journal.mail, [run.id]):
-            if letter.entry.kind == "ended":
-                await asyncio.to_thread(journal.discard, [letter.number])
-                run.cancel(str(letter.entry.data.get("error", "cancelled")))
+        await asyncio.sleep(_LOOK)
+        with suppress(JournalError):  # a database that is away for a while; the next look is soon
+            for letter in await asyncio.to_thread(journal.mail, [run.id]):
+                if letter.entry.kind == "ended":
+                    await asyncio.to_thread(journal.discard, [letter.number])
+                    run.cancel(str(letter.entry.data.get("error", "cancelled")))
 
 
 __all__ = ["Job"]

@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
 
 from axil import Workflow, run_sync
 from axil.plugin import EngineError
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session, misuse
-from axil_cli.folder import RUNS
+from axil_cli.folder import RUNS, folder_name
 from axil_cli.logs import log_as_json
 from axil_cli.probes import answered_probes
 from axil_cli.record import source_of
@@ -179,8 +178,7 @@ def _folders(options: argparse.Namespace, journal: Any) -> dict[str, Any]:
 
 
 def _folder(run_id: str) -> Path:
-    name = quote(run_id, safe="-_")
-    return Path(RUNS, name if name.strip(".") else name.replace(".", "%2E")).resolve()
+    return Path(RUNS, folder_name(run_id)).resolve()
 
 
 class Submit:

@@ -124,6 +124,11 @@ def test_the_budget_is_that_of_all_runs_together():
     assert [result.status for result in found[:3]] == ["done", "done", "limited"]
 
 
+def test_a_budget_that_is_no_number_is_refused():
+    with pytest.raises(BatchError, match=r"AX992.*no number"):
+        batch(lambda inputs: inputs, "a", budget=float("nan"))
+
+
 def test_a_batch_that_goes_on_counts_what_all_its_rows_have_spent_before():
     paid: list[str] = []
     is_patient = True

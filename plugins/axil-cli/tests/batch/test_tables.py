@@ -79,3 +79,11 @@ def test_a_table_that_cannot_be_written_leaves_what_was_there(tmp_path):
         write_table(tmp_path / "r.csv", [{"a": {1: Unwritable()}}])
     assert read_table(tmp_path / "r.csv") == [Row(1, {"a": "1"})]
     assert [file.name for file in tmp_path.iterdir()] == ["r.csv"]
+
+
+@pytest.mark.parametrize("value", ["half \ud83d", "\uffff", 2**53 + 1, -(10**400), float("inf")])
+def test_what_a_workbook_cannot_hold_leaves_it_readable(tmp_path, value):
+    write_table(tmp_path / "r.xlsx", [{"said": value, "n": 1e300, "m": 2**53}])
+    [row] = read_table(tmp_path / "r.xlsx")
+    said = value[:-1] + "\ufffd" if isinstance(value, str) else str(value)
+    assert row.fields == {"said": said, "n": 1e300, "m": 2**53}

@@ -17,6 +17,7 @@ from axil_agent import Scripted
 from axil_cli import DraftError, draft_of
 from axil_cli.draft import files as draft_files
 from axil_cli.draft.command import model_of
+from axil_cli.draft.record import DraftRecord
 from axil_cli.draft.vocabulary import vocabulary
 from axil_cli.main import main
 from axil_testing.stub import Act, Stub
@@ -364,3 +365,10 @@ def test_a_draft_starts_nothing_while_it_is_checked(tmp_path, capsys):
     assert main(["run", _checking(tmp_path, []), "--input", "x", "--journal", "off"]) == 0
     assert not (tmp_path / "started").exists()
     assert "import path" in capsys.readouterr().out
+
+
+def test_half_of_a_character_in_a_reply_is_kept_with_the_record(tmp_path):
+    record = DraftRecord(text="half \ud83d", said=["half \ud83d"])
+    record.write(tmp_path)
+    assert DraftRecord.read(tmp_path) == record
+    assert [each.name for each in tmp_path.iterdir() if each.suffix == ".new"] == []

@@ -110,7 +110,8 @@ class Eval:
                 )
             )
         for path, write in zip(options.out, writers, strict=True):
-            Path(path).write_text(without_secrets(write(report)), "utf-8")
+            shown = without_secrets(write(report))
+            Path(path).write_text(shown, "utf-8", errors="backslashreplace")
         session.say(WRITERS[options.format](report))
         is_passed = all(report.passes(name) for name in report.trials)
         return Exit.DONE if is_passed else Exit.FAILED

@@ -73,7 +73,8 @@ def _read(file: Path) -> Dataset:
     if suffix == ".csv":
         return _made(file, [_row(row, f"{file}:{at}") for at, row in _rows(text, file)], [], [])
     if suffix == ".jsonl":
-        lines = [(at, line) for at, line in enumerate(text.splitlines(), 1) if line.strip()]
+        # not splitlines(): a text in JSON may hold other characters that end lines
+        lines = [(at, line) for at, line in enumerate(text.split("\n"), 1) if line.strip()]
         found = [(_parsed(json.loads, line, f"{file}:{at}"), f"{file}:{at}") for at, line in lines]
         left: list[str] = []
         return _made(file, [_case(data, where, left) for data, where in found], [], left)
@@ -101,17 +102,17 @@ def _read(file: Path) -> Dataset:
 def _made(
     file: Path, cases: Sequence[Case], scorers: Iterable[Any], left: Iterable[str], name: str = ""
 ) -> Dataset:
-    named: list[Case] = []
+    named: dict[str, Case] = {}
     for at, case in enumerate(cases, 1):
         title = case.name or f"case {at}"
-        if any(other.name == title for other in named):
+        if title in named:
             raise EvalError("AX971", f'two cases are called "{title}".', where=str(file))
-        named.append(replace(case, name=title))
+        named[title] = replace(case, name=title)
     if not named:
         raise EvalError("AX971", "the dataset has no cases.", where=str(file))
     return Dataset(
         name=name or file.stem,
-        cases=tuple(named),
+        cases=tuple(named.values()),
         scorers=tuple(scorers),
         left_out=tuple(dict.fromkeys(left)),
     )
@@ -203,7 +204,7 @@ def evaluator(given: Any) -> dict[str, Any] | None:
     """
     name, value = _name_of(given), None
     if isinstance(given, Mapping):
-        value = cast("Mapping[str, Any]", given)[name]
+        value = next(iter(cast("Mapping[str, Any]", given).values()), None)
     settings = cast("Mapping[str, Any]", value if isinstance(value, Mapping) else {})
     found = _translated(name, value, settings)
     shown: Any = settings.get("assertion") or settings.get("score") if name == "LLMJudge" else None
@@ -336,7 +337,8 @@ def add_case(path: str | Path, case: Case) -> None:
             message = "the file does not end with its list of cases."
             hint = "Move cases to the end, or use a .jsonl file."
             raise EvalError("AX971", message, hint, str(file))
-    file.write_text(text, "utf-8")
+    # half of a surrogate pair, as JSON has it: what cannot be encoded would leave an empty file
+    file.write_text(text, "utf-8", errors="backslashreplace")
 
 
 def _indent_of_cases(text: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -209,6 +210,8 @@ class _Evaluation:
     ) -> None:
         if plan.repeats < 1 or plan.concurrency < 1:
             raise EvalError("AX971", "repeats and concurrency are 1 or more.")
+        if plan.budget is not None and math.isnan(plan.budget):
+            raise EvalError("AX971", "the budget is no number.", "Give an amount of money.")
         self.dataset, self.target, self.plan = dataset, target, plan
         self.spent: Callable[[], float] = lambda: 0.0
         self._workflow: Any = getattr(target, "workflow", None)
@@ -282,7 +285,13 @@ class _Evaluation:
         """Make all trials and score them. Raises: OutOfBudget: not all were made."""
         cases = self.dataset.cases
         order = [(case, n) for n in range(self.plan.repeats) for case in cases]
-        await asyncio.gather(*(self._tried(case, n, ctx) for case, n in order))
+        trials = [asyncio.ensure_future(self._tried(case, n, ctx)) for case, n in order]
+        try:
+            await asyncio.gather(*trials)
+        finally:  # where one of them raised, the others would go on, and spend
+            for each in trials:
+                each.cancel()
+            await asyncio.gather(*trials, return_exceptions=True)
         report = self.report()
         if report.skipped:
             raise OutOfBudget(f"{report.skipped} trials were not made.", self.spent())

@@ -28,7 +28,10 @@ def parse_duration(given: float | str) -> float:
     >>> [parse_duration(each) for each in (1.5, "90", "15m", "2h 30m", "3 days")]
     [1.5, 90.0, 900.0, 9000.0, 259200.0]
     """
-    found = _read(given) if isinstance(given, str) else float(given)
+    try:
+        found = _read(given) if isinstance(given, str) else float(given)
+    except OverflowError:
+        found = None
     if found is None or not math.isfinite(found) or found <= 0:
         raise ValueError(
             'expected a duration above zero, such as 90 (seconds), "15m", "2h 30m" or "3 days"; '

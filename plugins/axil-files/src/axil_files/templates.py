@@ -39,16 +39,19 @@ def _pattern(path: str) -> re.Pattern[str]:
 
     Raises: ValueError: a part of the path is empty.
     """
-    found = ""
+    runs = [""]  # of names and *, between **
     for part in (part.strip() for part in path.split(">")):
         if not part:
             raise ValueError(
                 f'AX171 the path "{path}" has an empty part. Write names, * or ** with > between.'
             )
-        found += (
-            "(?:[^>]+>)*" if part == "**" else "[^>]+>" if part == "*" else f"{re.escape(part)}>"
-        )
-    return re.compile(rf"(?:[^>]+>)*{found}(?:[^>]+>)*")
+        if part == "**":
+            runs.append("")
+        else:
+            runs[-1] += "[^>]+>" if part == "*" else f"{re.escape(part)}>"
+    # the first place where a run fits leaves the most for those behind it: no other is tried
+    found = "".join(f"(?>(?:[^>]+>)*?{run})" for run in runs if run)
+    return re.compile(rf"{found}(?:[^>]+>)*")
 
 
 def match_path(path: str, names: Sequence[str]) -> bool:

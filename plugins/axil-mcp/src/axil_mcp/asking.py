@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -152,7 +153,7 @@ def _object(answer: Any) -> Mapping[str, Any] | None:
     if isinstance(answer, str) and answer.lstrip().startswith("{"):
         try:
             answer = json.loads(answer)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     return cast("Mapping[str, Any]", answer) if isinstance(answer, Mapping) else None
 
@@ -168,8 +169,9 @@ def _fitted(value: Any, schema: Mapping[str, Any]) -> Any:
     if kind in ("integer", "number"):
         for read in (int, float):
             try:
-                return read(text)
-            except ValueError:
+                if math.isfinite(found := read(text)):  # JSON has no others
+                    return found
+            except (ValueError, OverflowError):
                 continue
     if kind == "array":
         return [part.strip() for part in text.split(",") if part.strip()]

@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import json
 import os
+import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -116,10 +117,14 @@ class Store:
     def _write(self, name: str, value: Any) -> None:
         data = {**self._read(), name: value.model_dump(mode="json", exclude_none=True)}
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new = self.path.with_suffix(".new")
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            json.dump(data, file)
-        new.replace(self.path)
+        # a name of its own: another process may renew the same tokens
+        new = self.path.with_suffix(f".{secrets.token_hex(8)}.new")
+        try:
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                json.dump(data, file)
+            new.replace(self.path)
+        finally:
+            new.unlink(missing_ok=True)
 
 
 def auth_of(

@@ -85,8 +85,8 @@ async def stdio(program: Program) -> AsyncGenerator[Any]:
                 group.cancel_scope.cancel()
     finally:
         child.signal(KILL)  # where the conversation could not begin, it has not been ended
+        child.close()  # before what may be cancelled
         await asyncio.to_thread(_kill_marked, mark)
-        child.close()
 
 
 async def _receive(process: asyncio.subprocess.Process, program: Program, received: Any) -> None:

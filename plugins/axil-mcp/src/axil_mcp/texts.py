@@ -92,9 +92,10 @@ class Tail:
     def add(self, output: bytes) -> None:
         """More of it."""
         self._lost = self._lost or len(self._kept) + len(output) > self._room
-        self._kept = (self._kept + output)[-self._room :]
+        # twice the room: a secret that is cut there is not among what is shown
+        self._kept = (self._kept + output)[-2 * self._room :]
 
     def text(self, secrets: Iterable[str] = ()) -> str:
         """Return the allowed part of a text, fit to be shown."""
-        text = without(self._kept.decode("utf-8", "replace"), secrets).strip()
+        text = without(self._kept.decode("utf-8", "replace"), secrets)[-self._room :].strip()
         return ("… " if self._lost and text else "") + clean(text, self._room)

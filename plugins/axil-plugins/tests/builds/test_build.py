@@ -477,6 +477,18 @@ def test_a_build_for_which_there_is_no_room_leaves_the_one_before(tmp_path, monk
         with pytest.raises(ConfigError, match=r"AX955 .*No space left"):
             command._put(tmp_path / "new", tmp_path / "old")
     assert digests(tmp_path / "old") == digests_of(b"before")
+    rename = Path.rename
+
+    def interrupted(self: Path, target: Path) -> Path:
+        if self.name == "new":
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Path, "rename", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            command._put(tmp_path / "new", tmp_path / "old")
+    assert digests(tmp_path / "old") == digests_of(b"before")
     command._put(tmp_path / "new", tmp_path / "old")
     assert digests(tmp_path / "old") == digests_of(b"after")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["new", "old"]
@@ -751,6 +763,7 @@ def test_a_wheel_is_shipped_whole_as_it_was_or_packed_again(installed, tmp_path)
     [packed] = wheels.make(["tool"], tmp_path / "out", {})
     with zipfile.ZipFile(packed.path) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == files
+    (original.parent / "stray.whl").touch()
     [same] = wheels.make(["tool"], tmp_path / "out", {}, original.parent)
     assert same.path.read_bytes() == original.read_bytes()
     record = site / "tool-1.0.dist-info/RECORD"

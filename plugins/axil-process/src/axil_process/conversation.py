@@ -187,7 +187,7 @@ class Conversation:
         return await self._steps[number]
 
     def _stepped(self, message: Mapping[str, Any]) -> None:
-        step = self._steps[message["stepped"]]
+        step = self._steps.pop(message["stepped"])
         if "value" in message:
             step.set_result(decode_value(message["value"]))
         elif "failed" in message:

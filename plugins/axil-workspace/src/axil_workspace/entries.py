@@ -61,12 +61,12 @@ def kind_of(found: os.stat_result) -> Kind:
     return "link" if stat.S_ISLNK(found.st_mode) else "other"
 
 
-def listed(folder: Folder, depth: int, hidden: bool) -> Iterator[Entry]:
+def listed(folder: Folder, depth: int, hidden: bool, *, temporary: bool = False) -> Iterator[Entry]:
     """Yield the entries of an open folder, down to ``depth``; a folder that cannot be opened is
-    shown and not entered.
+    shown and not entered. ``temporary``: also those whose names are of files being written.
     """
     for name in folder.listed():
-        if name.startswith(TEMPORARY) or (name.startswith(".") and not hidden):
+        if (name.startswith(TEMPORARY) and not temporary) or (name.startswith(".") and not hidden):
             continue
         found = folder.lstat(name)
         if found is None:
@@ -79,7 +79,7 @@ def listed(folder: Folder, depth: int, hidden: bool) -> Iterator[Entry]:
                 continue
             try:
                 with suppress(FileNotFoundError):  # it has gone after it was opened
-                    yield from listed(inner, depth - 1, hidden)
+                    yield from listed(inner, depth - 1, hidden, temporary=temporary)
             finally:
                 inner.close()
 

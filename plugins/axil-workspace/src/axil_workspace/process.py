@@ -7,6 +7,7 @@ not, is in ``docs/how-to/run-code-safely.md``.
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
 import os
 import signal
@@ -275,5 +276,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _text(output: Output, limit: int) -> str:
-    text = output.data.decode("utf-8", errors="replace").replace("\r\n", "\n")
+    decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
+    # the last character may be cut in its middle
+    text = decode(output.data, final=not output.is_cut).replace("\r\n", "\n")
     return f"{text}\n[output cut after {limit} bytes]" if output.is_cut else text

@@ -17,7 +17,7 @@ from axil_workspace.workspace import Workspace
 
 _PACKAGE: Final = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9_.\-]*(\[[A-Za-z0-9_.,\- "
-    r"]*\])?\s*([<>=!~]=?=?\s*[A-Za-z0-9_.*+!\-]+\s*,?\s*)*"
+    r"]*\])?\s*+([<>=!~]=?=?\s*+[A-Za-z0-9_.*+!\-]++\s*+,?\s*+)*+"
 )
 _VERSION: Final = re.compile(r"(cpython@?|pypy@?)?\d+(\.\d+){0,2}")
 

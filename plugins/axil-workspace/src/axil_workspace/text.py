@@ -48,22 +48,22 @@ def decoded(data: bytes, encoding: str, path: str) -> tuple[str, str]:
 def _strict(data: bytes, encoding: str, path: str) -> str:
     try:
         return data.decode(encoding)
-    except LookupError as error:
-        raise _unknown(encoding) from error
     except UnicodeError as error:
         message = f'"{path}" is not text in {encoding}: {error}.'
         raise TextFault("AX883", message, "Use the encoding auto.") from error
+    except (LookupError, ValueError) as error:  # or its name has a zero byte
+        raise _unknown(encoding) from error
 
 
 def encoded(text: str, encoding: str, path: str) -> bytes:
     """Return the bytes of a text. Raises: TextFault (AX883)."""
     try:
         return text.encode("utf-8" if encoding == "auto" else encoding)
-    except LookupError as error:
-        raise _unknown(encoding) from error
     except UnicodeError as error:
         message = f'the text for "{path}" cannot be written in {encoding}: {error}.'
         raise TextFault("AX883", message, "Use utf-8.") from error
+    except (LookupError, ValueError) as error:
+        raise _unknown(encoding) from error
 
 
 def _unknown(encoding: str) -> TextFault:

@@ -359,8 +359,10 @@ class Workspace:
         files, total, limits = more_files, more_bytes, self.limits
         if (total <= 0 and files <= 0) or limits.files == limits.total_bytes == _ALL:
             return
-        for each in self.entries(depth=_DEEPEST, hidden=True):
-            files, total = files + 1, total + each.size
+        with self._reached(".") as (folder, _):
+            # whatever its name is: anybody may choose one of a file that is being written
+            for each in listed(folder, _DEEPEST, hidden=True, temporary=True):
+                files, total = files + 1, total + each.size
         if files > limits.files or total > limits.total_bytes:
             most = f"at most {limits.files} files and {limits.total_bytes} bytes"
             text = f'there is no room for "{path}": the workspace holds {most}.'

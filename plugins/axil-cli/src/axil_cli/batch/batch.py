@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -115,6 +116,8 @@ class Batch:
         if self.parallel < 1:
             message = f"expected at least one run at a time, found {self.parallel}."
             raise BatchError("AX992", message, "Set parallel to 1 or more.")
+        if self.budget is not None and math.isnan(self.budget):
+            raise BatchError("AX992", "the budget is no number.", "Set it to an amount of money.")
 
     @property
     def at_work(self) -> int:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +22,8 @@ from axil.plugin import format_names, install_advice, without_secrets
 from axil_cli.batch.errors import BatchError
 from axil_files import like_file
 
+_NO_XML: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that XML does not have."""
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _MOST_PROBLEMS: Final = 20
 """Problems of a file that are named; there may be one in each of a million lines."""
@@ -233,16 +237,17 @@ def _write_sheet(file: Path, columns: Sequence[str], rows: Sequence[Mapping[str,
     """Write a workbook of one sheet. Texts are cells of text: one that begins with ``=`` is no
     formula.
     """
-    import re
-
     book = _openpyxl().Workbook(write_only=True)
     sheet = book.create_sheet("results")
     from openpyxl.cell import WriteOnlyCell
 
     def cell_of(value: Any) -> Any:
         shown = _as_text(value)
-        if isinstance(shown, str):  # the format has no control characters, and a limit
-            shown = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "\ufffd", shown)[:32767]
+        is_float = isinstance(shown, float) and math.isfinite(shown)
+        if isinstance(shown, (int, float)) and not is_float and not abs(shown) <= 2**53:
+            shown = str(shown)  # numbers of the format are finite floats
+        if isinstance(shown, str):  # the format has not all characters, and a limit
+            shown = _NO_XML.sub("\ufffd", shown)[:32767]
         cell = WriteOnlyCell(sheet, value=shown)
         if isinstance(shown, str):
             cell.data_type = "s"

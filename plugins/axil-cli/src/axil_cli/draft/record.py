@@ -98,7 +98,7 @@ def put(path: Path, text: str) -> None:
     """Write a file whole or not at all. Raises: DraftError (AX995): it cannot be written."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        temporary.write_text(text, "utf-8")
+        temporary.write_text(text, "utf-8", errors="backslashreplace")
         os.replace(temporary, path)
     except OSError as error:
         temporary.unlink(missing_ok=True)

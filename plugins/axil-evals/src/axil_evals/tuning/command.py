@@ -120,7 +120,7 @@ class Tune:
             journal.close()
         evidence = out.with_suffix(".md")
         said = as_markdown(tuned, file.name, dataset.name, search)
-        evidence.write_text(without_secrets(said), "utf-8")
+        evidence.write_text(without_secrets(said), "utf-8", errors="backslashreplace")
         session.say(as_text(tuned))
         if tuned.outcome == "better":
             out.write_text(file_without_secrets(tuned.text), "utf-8")

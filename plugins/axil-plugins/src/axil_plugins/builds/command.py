@@ -172,10 +172,9 @@ def _put(place: Path, out: Path) -> None:
                 out.rename(old)
             try:
                 new.rename(out)
-            except OSError:
-                if old.exists():
+            finally:  # also where it is interrupted: the folder beside is removed
+                if old.exists() and not out.exists():
                     old.rename(out)
-                raise
     except OSError as error:
         raise unwritten(out, error) from error
 

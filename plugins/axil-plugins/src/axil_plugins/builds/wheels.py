@@ -131,6 +131,8 @@ def _original(name: str, metadata: Any, folder: Path | None) -> Path | None:
     tags = set(_tags(metadata))
     for path in sorted(folder.glob("*.whl")):
         parts = path.stem.split("-")
+        if len(parts) not in (5, 6):
+            continue
         own = {f"{a}-{b}-{c}" for a, b, c in product(*(part.split(".") for part in parts[-3:]))}
         if (canonical_name(parts[0]), parts[1]) != (name, metadata.version) or not own & tags:
             continue
