@@ -34,9 +34,9 @@ def message(content: Any, role: str = "user", **more: object) -> Message:
 
 def is_messages(payload: Any) -> bool:
     """Return whether the payload is a list of messages, perhaps empty."""
-    given: Any = payload
-    return isinstance(given, (list, tuple)) and all(
-        isinstance(m, dict) and "content" in m for m in given
+    parts: Any = payload
+    return isinstance(payload, (list, tuple)) and all(
+        isinstance(part, dict) and "content" in part for part in parts
     )
 
 
