@@ -425,6 +425,14 @@ HINTS: dict[str, Hint] = {
         shows="mended",
         source=(" --allow {quote(each)}",),
     ),
+    "a run that ended at a limit": Hint(
+        line="axil run brief.yaml --input x --limit firings=0",
+        code=4,
+        advice=r"The run is kept: (axil .*)",
+        fill=(("MORE", "9"),),
+        source=("--limit {limit}=MORE",),
+        shows="a text",
+    ),
     "leave again": Hint(
         line="axil runs resume r",
         code=2,

@@ -36,7 +36,7 @@ from axil_evals import (
 from axil_evals.rendering import as_html, as_junit, as_text, comparison_text
 from axil_evals.statistics import chance
 from axil_journals import MemoryJournal
-from axil_models import Price, Pricing, Reply, tool_of
+from axil_models import ContextError, Price, Pricing, Reply, tool_of
 
 
 def shout(mark: str = "!", **setting) -> RootGraph:
@@ -258,7 +258,7 @@ def test_a_similarity_that_is_no_number_is_an_error_and_no_pass():
     words = Dataset(
         name="d", cases=dataset().cases, scorers=({"type": "similarity", "embedder": Numb()},)
     )
-    with pytest.raises(EvalError, match=r"AX975.*found nan"):
+    with pytest.raises(ContextError, match="AX893"):
         evaluated(words, WorkflowTarget(shout()))
 
 

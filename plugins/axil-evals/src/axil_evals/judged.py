@@ -137,7 +137,7 @@ class Similarity:
             return [list(each) for each in await vectors_of(embedder, texts)]
 
         first, second = await ctx.step("embed", embed, request={"texts": texts})
-        value = max(min(cosine(first, second), 1.0), 0.0)  # in this order NaN stays, and is refused
+        value = max(min(cosine(first, second), 1.0), 0.0)
         return Score(value=value, passed=value >= self.config.at_least, reason=f"{value:.3f}")
 
     async def close(self) -> None:

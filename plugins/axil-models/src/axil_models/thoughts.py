@@ -84,18 +84,20 @@ class ShownThoughts:
         elif kind != "reasoning":
             self.end()
         if kind == "reset":  # what is shown has other chunks than what came
-            given, self._count = {**given, "chunks": self._count}, 0
-        self._show(cast("object", given or chunk), counts=kind not in ("reset", "retry"))
-
-    def _show(self, chunk: object, *, counts: bool = True) -> None:
-        self._count += counts
+            chunk, self._count = {**given, "chunks": self._count}, 0
+        elif kind != "retry":
+            self._count += 1
         self._emit(chunk)
+
+    def _show(self, kind: str, text: str) -> None:
+        self._count += 1
+        self._emit({"kind": kind, "text": text})
 
     def end(self) -> None:
         """Show what was held back: nothing more comes."""
         held, self._held = self._held, ""
         if held:
-            self._show({"kind": "reasoning" if self._opening else "text", "text": held})
+            self._show("reasoning" if self._opening else "text", held)
 
     def _look(self) -> None:
         while self._held:
@@ -104,7 +106,7 @@ class ShownThoughts:
                 least = len(self._held) - len(_TAGS[self._opening]) + 1
                 end = max(0, least) if closed is None else closed.start()
                 if end:
-                    self._show({"kind": "reasoning", "text": self._held[:end]})
+                    self._show("reasoning", self._held[:end])
                 if closed is None:
                     self._held = self._held[end:]
                     return
