@@ -386,6 +386,9 @@ def test_in_a_browser_two_evaluations_are_compared(site, tmp_path):
     evaluated(site.journal)
     site.go("evaluations")
     page.get_by_label("mark eval-old").check()
+    page.evaluate("dispatchEvent(new HashChangeEvent('hashchange'))")  # the list is drawn again
+    page.wait_for_load_state("networkidle")
+    expect(page.get_by_label("mark eval-old")).to_be_checked()
     page.get_by_label("mark eval-new").check()
     button(page, "Compare the marked").click()
     at_heading(page, "Two versions side by side")

@@ -6,19 +6,22 @@ const RESOURCES = { seconds, money: (value) => money(value) || "–", tokens: (v
 const mean = (values) => values.reduce((all, each) => all + each, 0) / values.length
 const percent = (value) => `${Math.round(value * 100)} %`
 
+const marked = new Set() // it outlives a list that is drawn again
+
 export async function listEvaluations(isCurrent) {
   const { runs } = await page.server.get("/runs?workflow=evaluation&limit=100")
   const all = await Promise.all(runs.map(async (run) => ({ run, ...(run.status === "done" ? await read(run.run_id) : {}) })))
   if (!isCurrent()) return
-  const marked = new Set()
-  const side = button("Compare the marked", () => (location.hash = `evaluation=${[...marked].map(encodeURIComponent).join(",")}`), { disabled: true })
+  const there = new Set(all.filter(({ report }) => report).map(({ run }) => run.run_id))
+  for (const id of marked) if (!there.has(id)) marked.delete(id)
+  const side = button("Compare the marked", () => (location.hash = `evaluation=${[...marked].map(encodeURIComponent).join(",")}`), { disabled: marked.size !== 2 })
   const given = make("input", { type: "file", multiple: true, accept: ".json", class: "quiet", id: "reports", "aria-label": "reports", onchange: () => tried(async () => {
     page.reports = await Promise.all([...given.files].slice(0, 2).map(async (file) => checked(JSON.parse(await file.text()), file.name)))
     location.hash = "evaluation=files"
   }) })
   const open = button("Open reports …", () => given.click(), { title: "one or two files of axil eval run --out FILE.json" })
   const rows = all.map(({ run, report }) => {
-    const box = make("input", { type: "checkbox", "aria-label": `mark ${run.run_id}`, disabled: !report, onchange: () => {
+    const box = make("input", { type: "checkbox", "aria-label": `mark ${run.run_id}`, disabled: !report, checked: marked.has(run.run_id), onchange: () => {
       if (!marked.delete(run.run_id)) marked.add(run.run_id)
       side.disabled = marked.size !== 2
     } })
