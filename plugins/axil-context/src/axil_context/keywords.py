@@ -61,7 +61,7 @@ class BlackboardKeywords(TypedDict, total=False):
     """The attribute that holds the notes; agents with one name share them."""
 
     remember: Literal["turn", "reply"]
-    """What a note holds: the reply, or the task and the reply."""
+    """The content of a note: the reply, or the task and the reply."""
 
     max_items: int
     """Notes that count, the newest; others fall off unless the field only grows."""
@@ -86,8 +86,8 @@ class FactMemoryKeywords(TypedDict, total=False):
     """The attribute or input that holds the user's name."""
 
     index: IndexLike
-    """What keeps and searches them: chroma_memory, file_memory, {type: …}, or an object with put
-    and delete.
+    """The memory that keeps them: chroma_memory, file_memory, {type: …}, or an object with put and
+    delete.
     """
 
     candidates: int
@@ -125,7 +125,7 @@ class FileMemoryKeywords(TypedDict, total=False):
     """The file of JSON lines; made when the first thing is remembered."""
 
     index: IndexLike
-    """What searches it: keyword, vector, {type: …}, or an object with put and delete."""
+    """The index of its notes: keyword, vector, {type: …}, or an object with put and delete."""
 
     remember: Literal["turn", "reply"]
     """The reply, or the task and the reply."""

@@ -35,7 +35,7 @@ class BlackboardConfig(ProviderSettings):
         description="The attribute that holds the notes; agents with one name share them.",
     )
     remember: Literal["turn", "reply"] = Field(
-        "reply", description="What a note holds: the reply, or the task and the reply."
+        "reply", description="The content of a note: the reply, or the task and the reply."
     )
     max_items: int = Field(
         1000,

@@ -91,7 +91,7 @@ class FactsConfig(OwnedSettings):
     """The place of facts, their owner, and their number."""
 
     index: IndexLike = Field(
-        description="What keeps and searches them: chroma_memory, file_memory, {type: …}, or an "
+        description="The memory that keeps them: chroma_memory, file_memory, {type: …}, or an "
         "object with put and delete.",
         json_schema_extra=refers_to("context"),
     )

@@ -56,7 +56,7 @@ class FileMemoryConfig(OwnedSettings):
     )
     index: IndexLike = Field(
         "keyword",
-        description="What searches it: keyword, vector, "
+        description="The index of its notes: keyword, vector, "
         "{type: …}, or an object with put and delete.",
         json_schema_extra=refers_to("context", default=["keyword"]),
     )
